@@ -1,0 +1,1 @@
+"""The protocol, its metrics, the tests of significance and the report."""

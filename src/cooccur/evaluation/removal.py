@@ -1,0 +1,109 @@
+"""Missing-item prediction: which records are tested, which item is taken out of each, and where a model ranks it.
+
+One removal is a record without one of its items, chosen uniformly. The removals depend on the data and the seed only,
+so every model is asked the same questions. Ranking is among all items that are not in the rest of the record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cooccur.baskets import Baskets
+from cooccur.errors import CooccurError, ParameterError
+from cooccur.evaluation.metrics import Ranks
+
+if TYPE_CHECKING:
+    from cooccur.models.base import Floats, Model
+
+Ints = npt.NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True)
+class Removals:
+    """`rest` (one row a removal), the `target` item taken out, and the `record` it came from (row of the original)."""
+
+    rest: Baskets
+    target: npt.NDArray[np.int64]
+    record: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+    def __getitem__(self, which: Ints | npt.NDArray[np.bool_] | slice) -> Removals:
+        return Removals(self.rest[which], self.target[which], self.record[which])
+
+
+def fold_numbers(records: int, folds: int, seed: int = 0) -> npt.NDArray[np.int64]:
+    """(records,) the fold of each record: a random split into parts whose sizes differ by one at most.
+
+    >>> np.bincount(fold_numbers(11, 5)).tolist()
+    [3, 2, 2, 2, 2]
+    """
+    if not 2 <= folds <= records:
+        raise ParameterError(f"{folds} folds of {records} records; expected 2 to {records}")
+    numbers = np.empty(records, dtype=np.int64)
+    numbers[np.random.default_rng([seed, 0]).permutation(records)] = np.arange(records) % folds
+    return numbers
+
+
+def remove_items(baskets: Baskets, draws: int = 1, seed: int = 0) -> Removals:
+    """Take one item out of each record that has at least two, `draws` times over (each draw from the whole record).
+
+    Rows are ordered by record, so the draws of one record stand together.
+
+    >>> removals = remove_items(Baskets.from_lists([["a", "b", "c"], ["d"]]), draws=2)
+    >>> len(removals), removals.rest.lengths.tolist(), removals.record.tolist()
+    (2, [2, 2], [0, 0])
+    """
+    if draws < 1:
+        raise ParameterError(f"draws = {draws}; expected 1 or more")
+    fit = np.flatnonzero(baskets.lengths >= 2)
+    record = np.repeat(fit, draws)
+    length = baskets.lengths[record]
+    place = (np.random.default_rng([seed, 1]).random(len(record)) * length).astype(np.int64)
+    gone = baskets.indptr[record] + place
+    target = baskets.indices[gone].astype(np.int64)
+    copies = baskets[record]
+    keep = np.ones(copies.nnz, dtype=bool)
+    keep[copies.indptr[:-1] + place] = False
+    indptr = np.concatenate(([0], np.cumsum(length - 1)))
+    return Removals(Baskets(indptr, copies.indices[keep], baskets.items, copies.records), target, record)
+
+
+def rank_block(scores: Floats, removals: Removals) -> Ranks:
+    """Ranks of the targets given one block of scores in which each record's own items hold NaN."""
+    from cooccur import kernels
+
+    if np.isnan(scores[np.arange(len(removals)), removals.target]).any():
+        raise CooccurError("the model gave NaN as a score; it has not learned properly")
+    greater, equal = kernels.ranks(scores, removals.target)
+    return Ranks(greater, equal, scores.shape[1] - removals.rest.lengths)
+
+
+def rank(model: Model, removals: Removals) -> Ranks:
+    """Where the model ranks each removed item. Memory: one block of scores at a time."""
+    parts = [rank_block(scores, removals[which]) for which, scores in model.blocks(removals.rest)]
+    if not parts:
+        raise CooccurError("no test record has two items; nothing can be removed")
+    return Ranks(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in ("greater", "equal", "candidates"))
+    )
+
+
+def hold_out(baskets: Baskets, share: float, seed: int, at_most: int) -> tuple[Baskets, Removals]:
+    """Split training records for a choice inside `fit`: (the part to learn from, one removal from each of the others).
+
+    >>> learn, removals = hold_out(Baskets.from_lists([["a", "b"]] * 10), share=0.2, seed=0, at_most=100)
+    >>> len(learn), len(removals)
+    (8, 2)
+    """
+    fit = np.flatnonzero(baskets.lengths >= 2)
+    rng = np.random.default_rng([seed, 2])
+    held = np.sort(rng.permutation(fit)[: min(at_most, round(share * len(fit)))])
+    learn = np.ones(len(baskets), dtype=bool)
+    learn[held] = False
+    return baskets[learn], remove_items(baskets[held], seed=seed)

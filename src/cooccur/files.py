@@ -1,0 +1,43 @@
+"""A file is written whole or not at all: into a temporary file beside it, synced, then renamed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from cooccur.errors import CooccurError
+
+
+@contextlib.contextmanager
+def whole(path: str | Path) -> Iterator[BinaryIO]:
+    """Open `path` for writing bytes; it appears under its name only when the block ends without an error.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with whole(folder + "/a.txt") as file:
+    ...         _ = file.write(b"all of it")
+    ...     print(Path(folder, "a.txt").read_text())
+    all of it
+    """
+    target = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    except OSError as error:
+        raise CooccurError(f"{target}: cannot write there ({error.strerror}); choose another folder") from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(name).chmod(0o666 & ~umask)
+        Path(name).replace(target)
+    except OSError as error:
+        raise CooccurError(f"{target}: cannot write ({error.strerror}); the old file, if any, is untouched") from None
+    finally:
+        Path(name).unlink(missing_ok=True)

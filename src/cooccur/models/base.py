@@ -1,0 +1,369 @@
+"""The contract: what every model is and promises. Rows are records, columns are items, always.
+
+A model is a dataclass whose fields are its parameters, declared once with `parameter(...)`: type, default, range and
+meaning. `__init__` only stores them; `fit` learns arrays whose names end in `_` and returns the model itself.
+
+To write a model, fill in two methods:
+
+    _fit(baskets, progress)    learn the arrays named in `arrays`
+    _scores(baskets)           (records, n_items) float32: for each item, how much the record asks for it
+
+`_scores` is asked about records over the model's own vocabulary and may write anything in the columns of a record's own
+items: they are masked before anybody looks. Everything else here follows: completion, similar items, reasons, files.
+
+What every model keeps (tests/contract.py checks it for each):
+the order of a basket's items changes nothing; unknown items are reported and ignored; an empty basket gets the model's
+prior; k may exceed the number of items; items of the basket are never suggested; a batch equals its rows one by one;
+the same seed gives the same result; save and load change nothing; input is never modified.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, ClassVar, Self, get_args, get_origin
+
+import numpy as np
+import numpy.typing as npt
+
+from cooccur.baskets import Baskets, Names
+from cooccur.errors import InputError, NotFittedError, ParameterError
+
+Floats = npt.NDArray[np.float32]
+Progress = Callable[[float, str], None]
+"""Called with the share done (0 to 1) and a few words."""
+
+BLOCK_BYTES = 16 * 2**20  # scores are made in blocks of records about this large, so they stay near the cache
+
+
+def silent(share: float, words: str) -> None:
+    """The progress report of those who want none."""
+
+
+def parameter(
+    default: Any, meaning: str, *, low: float | None = None, high: float | None = None, choices: Sequence[str] = ()
+) -> Any:
+    """Declare a parameter of a model: a dataclass field with its range and its meaning."""
+    return dataclasses.field(
+        default=default, metadata={"meaning": meaning, "low": low, "high": high, "choices": choices}
+    )
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """One suggested item and its score."""
+
+    item: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What a basket lacks, best first; iterate over it for the suggestions."""
+
+    basket: tuple[str, ...]
+    unknown: tuple[str, ...]
+    suggestions: tuple[Suggestion, ...]
+
+    def __iter__(self) -> Iterator[Suggestion]:
+        return iter(self.suggestions)
+
+    def __len__(self) -> int:
+        return len(self.suggestions)
+
+    @property
+    def items(self) -> list[str]:
+        return [suggestion.item for suggestion in self.suggestions]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why an item has its score: `score = prior + sum of the shares + rest`, the shares largest first."""
+
+    item: str
+    score: float
+    prior: float
+    shares: tuple[tuple[str, float], ...]
+    rest: float
+
+
+@dataclass(frozen=True)
+class BatchCompletion:
+    """Completions of many records: item numbers (records, k) int32, best first, -1 where there are no more."""
+
+    items: npt.NDArray[np.int32]
+    scores: Floats
+    vocabulary: Names
+    unknown: tuple[str, ...]
+
+    def names(self, record: int) -> list[str]:
+        return [self.vocabulary[item] for item in self.items[record] if item >= 0]
+
+
+@dataclass(eq=False, kw_only=True)
+class Model(ABC):
+    """Base of all models; see the top of this file."""
+
+    name: ClassVar[str]
+    level: ClassVar[str]  # L1, L2 or Lk: the order of dependence between items it can express
+    score_is: ClassVar[str]  # what a score means, in a few words
+    arrays: ClassVar[tuple[str, ...]] = ()  # the learned arrays, kept in the model file
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    @abstractmethod
+    def _fit(self, baskets: Baskets, progress: Progress) -> None: ...
+
+    @abstractmethod
+    def _scores(self, baskets: Baskets) -> Floats: ...
+
+    # -- learning -----------------------------------------------------------------------------------
+
+    def fit(self, baskets: Any, *, progress: Progress = silent) -> Self:
+        """Learn from records: a `Baskets`, or anything that `as_baskets` takes."""
+        self.check_parameters()
+        training = as_baskets(baskets)
+        if not len(training) or not training.nnz:
+            raise InputError("no record with an item to learn from")
+        self.items_: Names = training.items
+        self.frequencies_: npt.NDArray[np.int64] = training.frequencies
+        self.n_records_: int = len(training)
+        self.fingerprint_: str = training.fingerprint()
+        self._fit(training, progress)
+        return self
+
+    # -- asking -------------------------------------------------------------------------------------
+
+    def scores(self, baskets: Any) -> Floats:
+        """(records, n_items) float32 scores; the columns of a record's own items hold NaN.
+
+        The whole matrix: for many records over many items prefer `complete_batch` or `blocks`.
+        """
+        from cooccur import kernels
+
+        known, _ = self._known(baskets)
+        scores = self._scores(known)
+        kernels.mask(scores, known.indptr, known.indices)
+        return scores
+
+    def blocks(self, baskets: Baskets) -> Iterator[tuple[slice, Floats]]:
+        """The same in blocks of records that fit the cache: (which records, their scores)."""
+        rows = max(1, BLOCK_BYTES // (4 * len(self.items_)))
+        for start in range(0, len(baskets), rows):
+            which = slice(start, min(start + rows, len(baskets)))
+            yield which, self.scores(baskets[which])
+
+    def complete(
+        self, basket: Iterable[str], k: int = 10, *, candidates: Iterable[str] | None = None,
+        exclude: Iterable[str] = (),
+    ) -> Completion:  # fmt: skip
+        """The k items that one basket of names lacks most.
+
+        `candidates` limits the answer to these items, `exclude` takes items out of it.
+        """
+        if isinstance(basket, str):
+            raise InputError(f"a basket is a list of names, not the text {basket!r}")
+        names = list(dict.fromkeys(str(item) for item in basket))
+        batch = self.complete_batch([names], k, candidates=candidates, exclude=exclude)
+        found = [
+            Suggestion(str(self.items_[item]), float(score))
+            for item, score in zip(batch.items[0], batch.scores[0], strict=True)
+            if item >= 0
+        ]
+        return Completion(tuple(n for n in names if n not in batch.unknown), batch.unknown, tuple(found))
+
+    def complete_batch(
+        self, baskets: Any, k: int = 10, *, candidates: Iterable[str] | None = None, exclude: Iterable[str] = ()
+    ) -> BatchCompletion:
+        """The k best items of many records; unknown items are left out of the records and listed."""
+        from cooccur import kernels
+
+        if k < 1:
+            raise ParameterError(f"k = {k}; expected 1 or more")
+        known, unknown = self._known(baskets)
+        barred = self._barred(candidates, exclude)
+        width = min(k, len(self.items_))
+        items = np.full((len(known), width), -1, dtype=np.int32)
+        values = np.full((len(known), width), np.nan, dtype=np.float32)
+        for which, scores in self.blocks(known):
+            if barred is not None:
+                scores[:, barred] = np.nan
+            items[which], values[which] = kernels.top_k(scores, width)
+        return BatchCompletion(items, values, self.items_, tuple(unknown))
+
+    def similar_items(self, item: str, k: int = 10) -> Completion:
+        """The k items that go best with one item."""
+        self.number(item)
+        return self.complete([item], k)
+
+    def explain(self, basket: Iterable[str], item: str) -> Reason:
+        """Why `item` has its score: what each item of the basket adds, found by leaving it out."""
+        known, _ = self._known([[name for name in dict.fromkeys(basket) if name != item]])
+        target, own = self.number(item), known.row(0)
+        without = [np.delete(own, at) for at in range(len(own))]
+        ask = [own, *without, own[:0]]
+        lengths = [len(row) for row in ask]
+        trial = Baskets(np.concatenate(([0], np.cumsum(lengths))), np.concatenate(ask), self.items_)
+        score, *left_out, prior = (float(s) for s in self._scores(trial)[:, target])
+        shares = [(str(self.items_[i]), score - s) for i, s in zip(own, left_out, strict=True)]
+        shares.sort(key=lambda share: -abs(share[1]))
+        return Reason(item, score, prior, tuple(shares), score - prior - sum(value for _, value in shares))
+
+    def number(self, item: str) -> int:
+        """The column of an item; an unknown name is an error that suggests near ones."""
+        self._check_fitted()
+        if item not in self._index:
+            near = get_close_matches(item, self._index, n=3, cutoff=0.6)
+            hint = f"did you mean {' or '.join(repr(n) for n in near)}?" if near else "the model was not trained on it"
+            raise InputError(f"unknown item {item!r}; {hint}")
+        return self._index[item]
+
+    # -- parameters (scikit-learn's manners) --------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    def set_params(self, **params: Any) -> Self:
+        for name, value in params.items():
+            if name not in self.get_params():
+                raise ParameterError(_no_such_parameter(self.name, name, list(self.get_params())))
+            setattr(self, name, value)
+        return self
+
+    def check_parameters(self) -> None:
+        """Each parameter against its declared range; the error names parameter, value and range."""
+        for field in dataclasses.fields(self):
+            _check(self.name, field, getattr(self, field.name))
+
+    # -- files --------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to one file, whole or not at all."""
+        from cooccur.storage import save
+
+        save(self, path)
+
+    # -- inside -------------------------------------------------------------------------------------
+
+    def _known(self, baskets: Any) -> tuple[Baskets, list[str]]:
+        """Records over the model's own vocabulary, and the names that it does not know."""
+        self._check_fitted()
+        if isinstance(baskets, Baskets):
+            if baskets.items is self.items_ or np.array_equal(baskets.items, self.items_):
+                return baskets, []
+            return baskets.with_vocabulary(self.items_)
+        if hasattr(baskets, "shape"):
+            if baskets.shape[-1] != len(self.items_):
+                raise InputError(f"a matrix {baskets.shape[-1]} wide; the model knows {len(self.items_)} items")
+            return Baskets.from_matrix(baskets, self.items_), []
+        return Baskets.from_lists(baskets).with_vocabulary(self.items_)
+
+    def _barred(self, candidates: Iterable[str] | None, exclude: Iterable[str]) -> npt.NDArray[np.bool_] | None:
+        excluded = [self.number(item) for item in exclude]
+        if candidates is None and not excluded:
+            return None
+        barred = np.full(len(self.items_), candidates is not None)
+        barred[[self.number(item) for item in candidates or ()]] = False
+        barred[excluded] = True
+        return barred
+
+    @property
+    def _index(self) -> dict[str, int]:
+        index: dict[str, int] | None = self.__dict__.get("_index_cache")
+        if index is None:
+            index = self.__dict__["_index_cache"] = {name: number for number, name in enumerate(self.items_)}
+        return index
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "items_"):
+            raise NotFittedError(f"this {self.name} has not learned yet; call fit first")
+
+
+def as_baskets(data: Any) -> Baskets:
+    """A `Baskets` from one, from a 0/1 matrix (dense or scipy), or from lists of names."""
+    if isinstance(data, Baskets):
+        return data
+    return Baskets.from_matrix(data) if hasattr(data, "shape") else Baskets.from_lists(data)
+
+
+def describe_range(field: dataclasses.Field[Any]) -> str:
+    """The declared range of a parameter in words."""
+    meta = field.metadata
+    if meta["choices"]:
+        return ", ".join(meta["choices"])
+    if bool in _types(field):
+        return "yes or no"
+    low, high = meta["low"], meta["high"]
+    kind = "whole number" if int in _types(field) else "number" if float in _types(field) else "text"
+    bounds = (
+        f"{low:g} to {high:g}"
+        if low is not None and high is not None
+        else f"{low:g} or more"
+        if low is not None
+        else ""
+    )
+    words = f"{kind} {bounds}".strip()
+    return f"{words}, or none" if type(None) in _types(field) else words
+
+
+def parse_value(model: type[Model], name: str, text: str) -> Any:
+    """The value of a parameter as spelled on the command line: `steps=3`, `total=yes`, `steps=none`."""
+    fields = {field.name: field for field in dataclasses.fields(model)}
+    if name not in fields:
+        raise ParameterError(_no_such_parameter(model.name, name, list(fields)))
+    field = fields[name]
+    types = _types(field)
+    word = text.strip().lower()
+    value: Any = text
+    if type(None) in types and word in ("none", "auto"):
+        value = None
+    elif bool in types and word in ("yes", "true", "1", "no", "false", "0"):
+        value = word in ("yes", "true", "1")
+    elif int in types or float in types:
+        for kind in (int, float):
+            if kind in types:
+                try:
+                    value = kind(text)
+                    break
+                except ValueError:
+                    continue
+    _check(model.name, field, value)
+    return value
+
+
+def _types(field: dataclasses.Field[Any]) -> tuple[Any, ...]:
+    """The plain types of a parameter. With postponed annotations a field's type is its text, as in `int | None`."""
+    if isinstance(field.type, str):
+        plain = {"int": int, "float": float, "bool": bool, "str": str, "None": type(None)}
+        return tuple(plain[part.strip()] for part in field.type.split("|"))
+    return get_args(field.type) if get_origin(field.type) is not None else (field.type,)
+
+
+def _check(model: str, field: dataclasses.Field[Any], value: Any) -> None:
+    types, meta = _types(field), field.metadata
+    if value is None and type(None) in types:
+        return
+    fits = (
+        (bool in types and isinstance(value, bool))
+        or (int in types and isinstance(value, (int, np.integer)) and not isinstance(value, bool))
+        or (float in types and isinstance(value, (int, float, np.number)) and not isinstance(value, bool))
+        or (str in types and isinstance(value, str))
+    )
+    if fits and meta["choices"]:
+        fits = value in meta["choices"]
+    if fits and not isinstance(value, (str, bool)):
+        fits = bool(np.isfinite(value))
+        fits = (
+            fits and (meta["low"] is None or value >= meta["low"]) and (meta["high"] is None or value <= meta["high"])
+        )
+    if not fits:
+        raise ParameterError(f"{model}: {field.name} = {value!r}; expected {describe_range(field)}")
+
+
+def _no_such_parameter(model: str, name: str, names: list[str]) -> str:
+    near = get_close_matches(name, names, n=1)
+    known = f"its parameters are {', '.join(names)}" if names else "it has none"
+    return f"{model} has no parameter {name!r}; " + (f"did you mean {near[0]!r}? " if near else "") + known

@@ -1,0 +1,130 @@
+"""Graph methods: an item's score is the sum of its edges to the basket.
+
+    s(t) = sum_{i in I_v} W_it     W_it = C_it * n_i^-source * n_t^-target    C_it = sum_{v: i, t in I_v} |I_v|^-length
+
+n_i is the number of records with item i. The three models are three settings of it; each keeps W as CSR by source item.
+A basket without an edge (empty, or all its items new) gets the popularity order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from cooccur.baskets import Baskets
+from cooccur.models.base import Floats, Model, Progress, Reason, parameter
+from cooccur.pairs import cooccurrence
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+@dataclass(eq=False, kw_only=True)
+class Graph(Model):
+    """What the graph methods share: scores from a sparse W, one row a source item, and exact reasons."""
+
+    level: ClassVar[str] = "L2"
+    arrays: ClassVar[tuple[str, ...]] = ("starts_", "columns_", "weights_")
+
+    def _keep(self, C: csr_matrix, source: float, target: float) -> None:
+        n = np.maximum(self.frequencies_, 1).astype(np.float32)
+        W = C.data
+        if source:
+            W *= np.repeat(n ** np.float32(-source), np.diff(C.indptr))
+        if target:
+            W *= (n ** np.float32(-target))[C.indices]
+        self.starts_ = C.indptr.astype(np.int64)
+        self.columns_ = C.indices.astype(np.int32)
+        self.weights_ = W
+
+    def _scores(self, baskets: Baskets) -> Floats:
+        from cooccur import kernels
+
+        scores = np.zeros((len(baskets), len(self.items_)), dtype=np.float32)
+        kernels.add_rows(scores, baskets.indptr, baskets.indices, self.starts_, self.columns_, self.weights_)
+        edges = np.concatenate(([0], np.cumsum(np.diff(self.starts_)[baskets.indices])))
+        scores[np.diff(edges[baskets.indptr]) == 0] = self.frequencies_
+        return scores
+
+    def explain(self, basket: Iterable[str], item: str) -> Reason:
+        """Exact: the score is the sum of the edges, so each present item's share is its own edge."""
+        known, _ = self._known([[name for name in dict.fromkeys(basket) if name != item]])
+        target = self.number(item)
+        shares = []
+        for i in known.row(0):
+            columns = self.columns_[self.starts_[i] : self.starts_[i + 1]]
+            at = int(np.searchsorted(columns, target))
+            linked = at < len(columns) and columns[at] == target
+            shares.append((str(self.items_[i]), float(self.weights_[self.starts_[i] + at]) if linked else 0.0))
+        shares.sort(key=lambda share: -abs(share[1]))
+        score = sum(value for _, value in shares)
+        return Reason(item, score, 0.0, tuple(shares), 0.0)
+
+
+@dataclass(eq=False, kw_only=True)
+class Cvg(Graph):
+    """Co-occurrence graph: `s(t) = sum_i C_it`, plain counts.
+
+    >>> Cvg().fit([["milk", "bread"], ["milk", "bread", "tea"], ["tea", "mint"]]).complete(["milk"], k=2)
+    ...     # doctest: +NORMALIZE_WHITESPACE
+    Completion(basket=('milk',), unknown=(), suggestions=(Suggestion(item='bread', score=2.0),
+    Suggestion(item='tea', score=1.0)))
+    """
+
+    name: ClassVar[str] = "cvg"
+    score_is: ClassVar[str] = "times seen together"
+
+    def _fit(self, baskets: Baskets, progress: Progress) -> None:
+        self._keep(cooccurrence(baskets), source=0, target=0)
+
+
+@dataclass(eq=False, kw_only=True)
+class NormCvg(Graph):
+    """Normalised co-occurrence graph. `by` names the variant:
+
+    - `source`: `C_it / n_i`, the share of i's records that hold t. The default; it gives the paper's figures.
+    - `target`: `C_it / n_t`, which lifts rare items.
+    - `both`: `C_it / sqrt(n_i n_t)`, the cosine.
+    - `edges`: `C_it / sum_j C_ij`, the one-step random walk (`lrw` with one step).
+
+    >>> model = NormCvg().fit([["milk", "bread"], ["milk", "bread", "tea"], ["tea", "mint"]])
+    >>> [(s.item, s.score) for s in model.complete(["tea"])]
+    [('milk', 0.5), ('bread', 0.5), ('mint', 0.5)]
+    """
+
+    name: ClassVar[str] = "normcvg"
+    score_is: ClassVar[str] = "summed share of an item's records"
+
+    by: str = parameter("source", "what an edge is divided by", choices=("source", "target", "both", "edges"))
+
+    def _fit(self, baskets: Baskets, progress: Progress) -> None:
+        C = cooccurrence(baskets)
+        if self.by == "edges":
+            C.data /= np.repeat(np.maximum(C.sum(axis=1).A1, 1).astype(np.float32), np.diff(C.indptr))
+        source, target = {"source": (1.0, 0.0), "target": (0.0, 1.0), "both": (0.5, 0.5), "edges": (0.0, 0.0)}[self.by]
+        self._keep(C, source, target)
+
+
+@dataclass(eq=False, kw_only=True)
+class LwCvg(Graph):
+    """Length-weighted co-occurrence graph: every record counts alike, however long it is.
+
+    A record of length L shows L^2 pairs, so in plain counts the long ones drown the rest; with `length = 1` a record
+    spreads a weight of about one over the neighbours of each of its items.
+
+    >>> LwCvg().fit([["milk", "bread"], ["milk", "tea", "mint", "jam"]]).complete(["milk"], k=1).items
+    ['bread']
+    """
+
+    name: ClassVar[str] = "lwcvg"
+    score_is: ClassVar[str] = "length-weighted co-occurrence"
+
+    length: float = parameter(1.0, "a record of L items weighs L^-length", low=0, high=3)
+    source: float = parameter(0.7, "an edge from i is divided by n_i^source", low=0, high=2)
+    target: float = parameter(0.0, "an edge to t is divided by n_t^target", low=0, high=2)
+
+    def _fit(self, baskets: Baskets, progress: Progress) -> None:
+        self._keep(cooccurrence(baskets, self.length), self.source, self.target)

@@ -1,0 +1,92 @@
+"""Local random walk: s = v P^k, where a walker starts at the basket's items and moves along co-occurrences.
+
+    P = D^-1 C        D_ii = sum_t C_it        total = yes:  s = v P + v P^2 + ... + v P^k
+
+C is symmetric, so P' = D P D^-1 and a step v P of many walkers is D P (v' / D): one pass over the rows of P for a block
+of records. Cost: the first step as in `cvg`; each further step 2 nnz(C) per record.
+The number of steps, if not given, is the best of 1 to 4 by Top@10 on records held out of the training records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from cooccur.baskets import Baskets
+from cooccur.evaluation.metrics import top_at
+from cooccur.evaluation.removal import hold_out, rank_block
+from cooccur.models.base import Floats, Model, Progress, parameter
+from cooccur.pairs import cooccurrence
+
+WALKERS = 64  # records that share a pass over P
+
+
+@dataclass(eq=False, kw_only=True)
+class Lrw(Model):
+    """Random walk of one to four steps over the co-occurrence graph.
+
+    >>> baskets = [["milk", "bread"], ["bread", "jam"], ["jam", "tea"]]
+    >>> [s.item for s in Lrw(steps=2, total=True).fit(baskets).complete(["milk"])]
+    ['bread', 'jam', 'tea']
+    """
+
+    name: ClassVar[str] = "lrw"
+    level: ClassVar[str] = "L2"
+    score_is: ClassVar[str] = "probability of the walk ending there"
+    arrays: ClassVar[tuple[str, ...]] = ("starts_", "columns_", "weights_", "degree_", "steps_")
+
+    steps: int | None = parameter(None, "steps of the walk; none: chosen on held-out records", low=1, high=4)
+    total: bool = parameter(False, "sum over the steps instead of the last one")
+    random_state: int = parameter(0, "seed of the held-out records", low=0)
+
+    def _fit(self, baskets: Baskets, progress: Progress) -> None:
+        steps = self.steps or self._choose_steps(baskets, progress)
+        self._count(baskets)
+        self.steps_ = np.array(steps, dtype=np.int64)
+
+    def _count(self, baskets: Baskets) -> None:
+        C = cooccurrence(baskets)
+        self.starts_ = C.indptr.astype(np.int64)
+        self.columns_ = C.indices.astype(np.int32)
+        self.degree_ = np.maximum(C.sum(axis=1).A1, 1).astype(np.float32)
+        self.weights_ = C.data / np.repeat(self.degree_, np.diff(C.indptr))
+
+    def _choose_steps(self, baskets: Baskets, progress: Progress) -> int:
+        from cooccur import kernels
+
+        learn, removals = hold_out(baskets, share=0.1, seed=self.random_state, at_most=1000)
+        if not len(removals) or not learn.nnz:
+            return 1
+        self._count(learn)
+        hits = np.zeros(4)
+        for start in range(0, len(removals), WALKERS):
+            part = removals[slice(start, start + WALKERS)]
+            for step, scores in enumerate(self._walk(part.rest, 4)):
+                kernels.mask(scores, part.rest.indptr, part.rest.indices)
+                hits[step] += top_at(rank_block(scores, part), 10).sum()
+            progress(min(1.0, (start + WALKERS) / len(removals)), "choosing the number of steps")
+        return int(hits.argmax()) + 1
+
+    def _walk(self, baskets: Baskets, steps: int) -> list[Floats]:
+        """The scores (records, n_items) after each step."""
+        from cooccur import kernels
+
+        first = np.zeros((len(baskets), len(self.items_)), dtype=np.float32)
+        kernels.add_rows(first, baskets.indptr, baskets.indices, self.starts_, self.columns_, self.weights_)
+        after = [first]
+        walkers = first.T
+        for _ in range(1, steps):
+            level = np.ascontiguousarray(walkers / self.degree_[:, None])
+            walkers = kernels.spread(level, self.starts_, self.columns_, self.weights_) * self.degree_[:, None]
+            after.append(np.ascontiguousarray(walkers.T) + (after[-1] if self.total else np.float32(0)))
+        return after
+
+    def _scores(self, baskets: Baskets) -> Floats:
+        scores = np.empty((len(baskets), len(self.items_)), dtype=np.float32)
+        for start in range(0, len(baskets), WALKERS):
+            which = slice(start, min(start + WALKERS, len(baskets)))
+            scores[which] = self._walk(baskets[which], int(self.steps_))[-1]
+        scores[~scores.any(axis=1)] = self.frequencies_  # nowhere to walk from: the popularity order
+        return scores

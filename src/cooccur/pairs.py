@@ -1,0 +1,41 @@
+"""Pairs of items that occur together, counted: C_it = sum over records v that hold both i and t of w_v.
+
+Sparse (only pairs that occur), symmetric, without the diagonal. Cost: sum over records of |I_v|^2, one core.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cooccur.baskets import Baskets
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+def cooccurrence(baskets: Baskets, length: float = 0.0) -> csr_matrix:
+    """(n_items, n_items) float32 CSR of C with record weights `w_v = |I_v|^-length`.
+
+    >>> C = cooccurrence(Baskets.from_lists([["a", "b"], ["a", "b", "c"]]))
+    >>> C.toarray().tolist()
+    [[0.0, 2.0, 1.0], [2.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
+    """
+    V = baskets.matrix
+    weighted = V.copy()
+    if length:
+        per_record = np.maximum(baskets.lengths, 1).astype(np.float32) ** np.float32(-length)
+        weighted.data = np.repeat(per_record, baskets.lengths)
+    C = (V.T.tocsr() @ weighted).tocsr()
+    C.sort_indices()
+    return _without_diagonal(C)
+
+
+def _without_diagonal(C: csr_matrix) -> csr_matrix:
+    from scipy.sparse import csr_matrix
+
+    rows = np.repeat(np.arange(C.shape[0], dtype=np.int32), np.diff(C.indptr))
+    keep = C.indices != rows
+    kept_before = np.concatenate(([0], np.cumsum(keep)))
+    return csr_matrix((C.data[keep], C.indices[keep], kept_before[C.indptr]), shape=C.shape)
