@@ -16,6 +16,7 @@ from cooccur.errors import CooccurError, ParameterError
 from cooccur.evaluation.report import print_table, render, summarise_rows, superscripts, write
 
 DEM = {"hidden": [32, 16], "bias": False}
+WORD = "dem:hidden=32x16,bias=no"
 
 
 def row(label: str, fold: int, top1: float, top10: float, **more: Any) -> dict[str, Any]:
@@ -47,8 +48,8 @@ def made_up(rows: list[dict[str, Any]], **significance: list[dict[str, Any]]) ->
 
 @pytest.fixture
 def result() -> dict[str, Any]:
-    rows = [row("cvg", 0, 10.0, 30.0), row("dem", 0, 12.0, 30.0, params=DEM, peak_mb=2000.0)]
-    rows += [row("cvg", 1, 11.0, 32.0), row("dem", 1, 14.0, 32.0, params=DEM, peak_mb=1000.0)]
+    rows = [row("cvg", 0, 10.0, 30.0), row(WORD, 0, 12.0, 30.0, model="dem", params=DEM, peak_mb=2000.0)]
+    rows += [row("cvg", 1, 11.0, 32.0), row(WORD, 1, 14.0, 32.0, model="dem", params=DEM, peak_mb=1000.0)]
     return made_up(rows, top1=[pair(0, 1, -2.5, 0.0001, 0.04)], top10=[pair(0, 1, 0.0, 1.0, 1.0)])
 
 
@@ -64,7 +65,7 @@ def shown(result: dict[str, Any], width: int, *, encoding: str = "utf-8", colour
 
 def test_summary(result: dict[str, Any]) -> None:
     cvg, dem = result["summary"]
-    assert (cvg["label"], dem["label"], dem["params"]) == ("cvg", "dem", DEM)
+    assert (cvg["label"], dem["label"], dem["params"]) == ("cvg", WORD, DEM)
     assert (cvg["folds"], cvg["top1_mean"], cvg["seconds_mean"], dem["peak_mb_max"]) == (2, 10.5, 2.0, 2000.0)
     assert cvg["top1_std"] == pytest.approx(0.5**0.5)  # n - 1 below
     assert {"mrr_mean", "ndcg10_std", "percentile_mean", "top10_seen_mean"} <= cvg.keys()

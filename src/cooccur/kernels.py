@@ -18,7 +18,7 @@ Ints = npt.NDArray[np.integer[Any]]
 BLOCK = 32  # elements that top_k rejects at once
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(parallel=True, cache=True, nogil=True)
 def add_rows(
     scores: Floats, indptr: Ints, indices: Ints, starts: Ints, columns: Ints, weights: Floats
 ) -> None:  # fmt: skip
@@ -34,7 +34,7 @@ def add_rows(
                 row[columns[q]] += weights[q]
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(parallel=True, cache=True, nogil=True)
 def mask(scores: Floats, indptr: Ints, indices: Ints) -> None:
     """scores[r, i] = NaN for the items of record r: no comparison holds for NaN, so they are never chosen."""
     for r in numba.prange(len(indptr) - 1):
@@ -42,7 +42,7 @@ def mask(scores: Floats, indptr: Ints, indices: Ints) -> None:
             scores[r, indices[p]] = np.nan
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(parallel=True, cache=True, nogil=True)
 def ranks(scores: Floats, targets: Ints) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """For each row, how many entries exceed that of its target, and how many equal it (the target too)."""
     greater = np.zeros(len(targets), dtype=np.int64)
@@ -60,7 +60,7 @@ def ranks(scores: Floats, targets: Ints) -> tuple[npt.NDArray[np.int64], npt.NDA
     return greater, equal
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True, nogil=True)
 def _sink(values: Floats, items: Ints, at: int, size: int) -> None:
     """Restore the heap whose top is its worst entry: lowest score, and among equals the highest item."""
     value, item = values[at], items[at]
@@ -80,7 +80,7 @@ def _sink(values: Floats, items: Ints, at: int, size: int) -> None:
     values[at], items[at] = value, item
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(parallel=True, cache=True, nogil=True)
 def top_k(scores: Floats, k: int) -> tuple[Ints, Floats]:
     """The k best entries of each row, best first, ties to the lower item. NaN is never chosen.
 
@@ -125,7 +125,7 @@ def top_k(scores: Floats, k: int) -> tuple[Ints, Floats]:
     return best, value
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(parallel=True, cache=True, nogil=True)
 def spread(columns_in: Floats, starts: Ints, columns: Ints, weights: Floats) -> Floats:
     """W @ X for a CSR matrix W (n, n) and a dense X (n, width); parallel over the rows of W.
 

@@ -383,8 +383,7 @@ def _letter(number: int) -> str:
 
 
 def _name(row: Mapping[str, Any]) -> str:
-    """The label; a label that is only the model's name gets the parameters."""
-    return " ".join((_word(row) if row["label"] == row.get("model") else str(row["label"])).split())
+    return " ".join(str(row["label"]).split())
 
 
 def _word(row: Mapping[str, Any]) -> str:

@@ -120,6 +120,12 @@ class Model(ABC):
     @abstractmethod
     def _scores(self, baskets: Baskets) -> Floats: ...
 
+    def _affinity(self, item: int) -> Floats:
+        """(n_items,) what the presence of one item adds to the score of each other one."""
+        alone = Baskets(np.array([0, 1, 1]), np.array([item]), self.items_)  # {item} and the empty basket
+        present, empty = self._scores(alone)
+        return np.asarray(present - empty)
+
     # -- learning -----------------------------------------------------------------------------------
 
     def fit(self, baskets: Any, *, progress: Progress = silent) -> Self:
@@ -195,9 +201,15 @@ class Model(ABC):
         return BatchCompletion(items, values, self.items_, tuple(unknown))
 
     def similar_items(self, item: str, k: int = 10) -> Completion:
-        """The k items that go best with one item."""
-        self.number(item)
-        return self.complete([item], k)
+        """The k items that go best with one item, however popular they are by themselves."""
+        from cooccur import kernels
+
+        number = self.number(item)
+        affinity = np.array(self._affinity(number), dtype=np.float32).reshape(1, -1)
+        affinity[0, number] = np.nan
+        items, values = kernels.top_k(affinity, min(k, affinity.size))
+        found = zip(items[0], values[0], strict=True)
+        return Completion((item,), (), tuple(Suggestion(str(self.items_[i]), float(s)) for i, s in found if i >= 0))
 
     def explain(self, basket: Iterable[str], item: str) -> Reason:
         """Why `item` has its score: what each item of the basket adds, found by leaving it out."""

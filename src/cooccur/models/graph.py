@@ -49,6 +49,11 @@ class Graph(Model):
         scores[np.diff(edges[baskets.indptr]) == 0] = self.frequencies_
         return scores
 
+    def _affinity(self, item: int) -> Floats:
+        """The edges of an item over the square root of the other's frequency, as in the cosine."""
+        edges = self._scores(Baskets(np.array([0, 1]), np.array([item]), self.items_))[0]
+        return np.asarray(edges / np.sqrt(np.maximum(self.frequencies_, 1), dtype=np.float32))
+
     def explain(self, basket: Iterable[str], item: str) -> Reason:
         """Exact: the score is the sum of the edges, so each present item's share is its own edge."""
         known, _ = self._known([[name for name in dict.fromkeys(basket) if name != item]])

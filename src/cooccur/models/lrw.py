@@ -18,6 +18,7 @@ from cooccur.baskets import Baskets
 from cooccur.evaluation.metrics import top_at
 from cooccur.evaluation.removal import hold_out, rank_block
 from cooccur.models.base import Floats, Model, Progress, parameter
+from cooccur.models.graph import Graph
 from cooccur.pairs import cooccurrence
 
 WALKERS = 64  # records that share a pass over P
@@ -44,7 +45,7 @@ class Lrw(Model):
     def _fit(self, baskets: Baskets, progress: Progress) -> None:
         steps = self.steps or self._choose_steps(baskets, progress)
         self._count(baskets)
-        self.steps_ = np.array(steps, dtype=np.int64)
+        self.steps_ = np.array([steps], dtype=np.int64)
 
     def _count(self, baskets: Baskets) -> None:
         C = cooccurrence(baskets)
@@ -87,6 +88,8 @@ class Lrw(Model):
         scores = np.empty((len(baskets), len(self.items_)), dtype=np.float32)
         for start in range(0, len(baskets), WALKERS):
             which = slice(start, min(start + WALKERS, len(baskets)))
-            scores[which] = self._walk(baskets[which], int(self.steps_))[-1]
+            scores[which] = self._walk(baskets[which], int(self.steps_[0]))[-1]
         scores[~scores.any(axis=1)] = self.frequencies_  # nowhere to walk from: the popularity order
         return scores
+
+    _affinity = Graph._affinity

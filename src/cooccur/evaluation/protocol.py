@@ -1,0 +1,106 @@
+"""The protocol: k folds, one item removed from each test record, every model asked about the same removals.
+
+For each fold the models learn from the other folds' records (all of them, those with one item too) and rank the removed
+items. Items that training never saw stay in the ranking, so such a removal is a miss; figures over the removals that
+training did see are given beside. Compilation is done before the clock starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from cooccur.baskets import Baskets
+from cooccur.errors import ParameterError
+from cooccur.evaluation.metrics import Ranks, summarise, top_at
+from cooccur.evaluation.removal import fold_numbers, rank, remove_items
+from cooccur.evaluation.report import summarise_rows
+from cooccur.evaluation.significance import compare
+from cooccur.measure import measured, threads, versions
+from cooccur.models import make_model
+from cooccur.models.base import Progress, silent
+
+
+def evaluate(
+    baskets: Baskets, models: Sequence[str], *, folds: int = 5, fold: int | None = None, draws: int = 1,
+    ks: Sequence[int] = (1, 10), seed: int = 0, dataset: str = "data", command: str = "", progress: Progress = silent,
+) -> dict[str, Any]:  # fmt: skip
+    """The leaderboard of some models (spelled as on the command line) on one dataset, as a dict of plain JSON types.
+
+    `fold` runs one fold alone, `draws` removals are made from each test record, `ks` are the K of Top@K.
+    The dict has `rows` (one a model and fold), `summary` (one a model), `significance` and `run`; `report` renders it.
+
+    >>> shop = Baskets.from_lists([["milk", "bread"], ["milk", "bread", "tea"], ["tea", "mint"], ["tea", "mint"]] * 5)
+    >>> result = evaluate(shop, ["popularity", "cvg"], folds=2)
+    >>> [(row["label"], round(row["top1_mean"])) for row in result["summary"]]
+    [('popularity', 45), ('cvg', 92)]
+    """
+    labels = ["".join(spec.split()) for spec in models]
+    if len(set(labels)) < len(labels):
+        raise ParameterError("the same model twice; give the second other parameters")
+    for label in labels:
+        make_model(label)  # a bad spelling is found before hours of work
+    numbers = fold_numbers(len(baskets), folds, seed)
+    if fold is not None and not 0 <= fold < folds:
+        raise ParameterError(f"fold {fold} of {folds}; they count from 0 to {folds - 1}")
+    chosen = range(folds) if fold is None else [fold]
+    removals = remove_items(baskets, draws, seed)
+    of_fold = numbers[removals.record]
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+
+    rows: list[dict[str, Any]] = []
+    outcomes: dict[tuple[str, int], list[Ranks]] = {}
+    for number in chosen:
+        training, test = baskets[numbers != number], removals[of_fold == number]
+        for label in labels:
+            done = len(rows) / (len(chosen) * len(labels))
+            progress(done, f"fold {number}, {label}")
+            row, ranks = _one(label, training, test, ks, progress, done, len(chosen) * len(labels))
+            rows.append({"dataset": dataset, **row, "fold": number})
+            outcomes.setdefault((label, number), []).append(ranks)
+    progress(1.0, "comparing")
+
+    pooled = np.concatenate([np.flatnonzero(of_fold == number) for number in chosen])
+    significance = {}
+    for k in ks if len(labels) > 1 else ():
+        hits = [
+            np.concatenate([top_at(part, k) for number in chosen for part in outcomes[label, number]])
+            for label in labels
+        ]
+        significance[f"top{k}"] = compare(
+            hits, removals.record[pooled], of_fold[pooled], test_share=1 / folds, seed=seed
+        )
+    run = {
+        "command": command, "started": started, "seed": seed, "folds": folds, "fold": fold, "draws": draws,
+        "threads": threads(), "models": labels, "versions": versions(),
+        "data": {
+            "name": dataset, "sha256": baskets.fingerprint(), "records": len(baskets), "items": baskets.n_items,
+            "occurrences": baskets.nnz,
+        },
+    }  # fmt: skip
+    return {"rows": rows, "summary": summarise_rows(rows), "significance": significance, "run": run}
+
+
+def _one(
+    label: str, training: Baskets, test: Any, ks: Sequence[int], progress: Progress, done: float, parts: int
+) -> tuple[dict[str, Any], Ranks]:
+    """Fit and rank one model on one fold."""
+    _compile(label)
+    model = make_model(label)
+    with measured() as fitting:
+        model.fit(training, progress=lambda share, words: progress(done + 0.9 * share / parts, f"{label}: {words}"))
+    with measured() as ranking:
+        ranks = rank(model, test)
+    row: dict[str, Any] = {"model": model.name, "label": label, "params": model.get_params()}
+    row |= summarise(ranks, model.frequencies_[test.target] > 0, ks)
+    row |= {"fit_seconds": fitting.seconds, "predict_seconds": ranking.seconds}
+    return row | {"peak_mb": max(fitting.peak_mb, ranking.peak_mb)}, ranks
+
+
+def _compile(label: str) -> None:
+    """Run the model once on a handful of records, so that compiling is not counted as learning."""
+    tiny = Baskets.from_lists([["a", "b"], ["b", "c"], ["a", "b", "c"]] * 4)
+    rank(make_model(label).fit(tiny), remove_items(tiny))

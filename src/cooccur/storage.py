@@ -1,0 +1,112 @@
+"""The model file: one safetensors file with the learned arrays, the vocabulary and a JSON header. No pickle.
+
+    metadata["cooccur"]   JSON: format and library version, model name, parameters, the data's records and fingerprint
+    vocabulary.bytes      the item names in UTF-8, one behind the other (uint8)
+    vocabulary.ends       where each name ends (int64)
+    frequencies           how many training records hold each item (int64)
+    model.*               the arrays that the model's class declares
+
+Loading sets only what the class declares, so a file cannot bring in anything else.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cooccur.baskets import Names
+from cooccur.errors import CooccurError, ModelFileError
+from cooccur.files import whole_path
+from cooccur.models import model_class
+from cooccur.models.base import Model
+
+FORMAT = 1
+
+
+def save(model: Model, path: str | Path) -> None:
+    """Write a fitted model to `path`, whole or not at all.
+
+    >>> import tempfile
+    >>> from cooccur.models.popularity import Popularity
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(Popularity().fit([["a", "b"], ["b"]]), folder + "/model.safetensors")
+    ...     load(folder + "/model.safetensors").complete([]).items
+    ['b', 'a']
+    """
+    from safetensors.numpy import save_file
+
+    model._check_fitted()
+    header = {
+        "format": FORMAT,
+        "library": version("cooccur"),
+        "model": model.name,
+        "params": model.get_params(),
+        "records": model.n_records_,
+        "fingerprint": model.fingerprint_,
+    }
+    blob, ends = _pack(model.items_)
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "vocabulary.bytes": blob,
+        "vocabulary.ends": ends,
+        "frequencies": model.frequencies_,
+    }
+    arrays |= {f"model.{name}": np.ascontiguousarray(getattr(model, name)) for name in model.arrays}
+    with whole_path(path) as temporary:
+        save_file(arrays, temporary, metadata={"cooccur": json.dumps(header)})
+
+
+def load(path: str | Path) -> Model:
+    """Read a model back; it answers exactly as it did before it was saved."""
+    header, arrays = _read(path)
+    try:
+        found = model_class(header["model"])
+        model = found(**header["params"])
+        model.check_parameters()
+        model.items_ = _unpack(arrays["vocabulary.bytes"], arrays["vocabulary.ends"])
+        model.frequencies_ = arrays["frequencies"]
+        model.n_records_, model.fingerprint_ = int(header["records"]), str(header["fingerprint"])
+        for name in model.arrays:
+            setattr(model, name, arrays[f"model.{name}"])
+    except (KeyError, TypeError, ValueError, CooccurError) as error:
+        raise ModelFileError(f"{path}: damaged model file ({error}); fit the model again") from None
+    return model
+
+
+def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header = json.loads((file.metadata() or {}).get("cooccur", "null"))
+            if not isinstance(header, dict):
+                raise ModelFileError(f"{path}: not a cooccur model; make one with `cooccur fit DATA -m MODEL -o FILE`")
+            if header.get("format") != FORMAT:
+                raise ModelFileError(
+                    f"{path}: file format {header.get('format')}, this version reads {FORMAT}; update cooccur"
+                )
+            return header, {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    except FileNotFoundError:
+        raise ModelFileError(f"{path}: no such file; make one with `cooccur fit DATA -m MODEL -o FILE`") from None
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ModelFileError(f"{path}: not a readable model file ({error}); fit the model again") from None
+
+
+def _pack(names: Names) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    encoded = [name.encode("utf-8", "surrogatepass") for name in names]
+    ends = np.cumsum([len(name) for name in encoded], dtype=np.int64)
+    return np.frombuffer(b"".join(encoded), dtype=np.uint8), ends
+
+
+def _unpack(blob: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> Names:
+    data = blob.tobytes()
+    names = np.empty(len(ends), dtype=object)
+    start = 0
+    for number, end in enumerate(ends.tolist()):
+        names[number] = data[start:end].decode("utf-8", "surrogatepass")
+        start = end
+    return names
