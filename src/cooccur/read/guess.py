@@ -1,0 +1,249 @@
+"""What is in a text file: its format, separator, header and columns, from its ending and its first thousand lines.
+
+Whatever is not told is guessed, and each guess leaves a sentence in the report.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+from cooccur.errors import InputError
+from cooccur.read.columns import Columns, choose, there_are, told, usual
+from cooccur.read.options import Options, names_a_column, number
+from cooccur.read.report import Tally, shown
+
+BLANK = " \t\r\v\f"
+_SEPARATORS = ("::", "\t", ";", ",", "|")  # of two that fit, the first: commas may be decimal
+_ENDINGS = {"csv": "csv", "tsv": "csv", "jsonl": "jsonl", "ndjson": "jsonl", "parquet": "parquet"}
+_NAMES = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars", " ": "spaces"}
+# Below this share of lines of one width the lines are baskets; above it, the others are bad lines of a table.
+_CONSTANT = 0.95
+_WIDE = 8
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to take the lines apart.
+
+    width : fields a line must have, 0 for any.
+    columns : of a long table.
+    cell : for a table of one list a row: what parts the items in the cell.
+    items : for a wide table: (position, name) of each item column.
+    """
+
+    format: str
+    separator: str
+    header: bool
+    width: int = 0
+    columns: Columns | None = None
+    cell: str | None = None
+    items: tuple[tuple[int, str], ...] = ()
+    quoted: bool = False
+
+
+def by_ending(name: str) -> str | None:
+    """The format that a file's ending tells, if it tells one; .gz and .zst are passed over.
+
+    >>> by_ending("shop.csv.gz"), by_ending("retail.dat")
+    ('csv', None)
+    """
+    path = PurePath(name.lower())
+    path = path.with_suffix("") if path.suffix in (".gz", ".zst", ".zstd") else path
+    return _ENDINGS.get(path.suffix[1:])
+
+
+def plan(lines: Sequence[str], options: Options, tally: Tally) -> Plan:
+    """From the first lines of the file. "jsonl" gives a plan without columns: its keys are looked at there.
+
+    >>> plan(["1::7::5", "1::8::3"], Options(), Tally("a.dat")).columns
+    Columns(record=0, item=1, rating=2)
+    """
+    lines = [line for line in lines if line.strip(BLANK) and not _comment(line, options.comment)]
+    if not lines:
+        raise InputError("nothing but blank lines and comments", source=tally.source, remedy="check the file")
+    if options.format == "jsonl" or (options.format is None and _looks_like_json(lines[0], options, tally)):
+        return Plan("jsonl", "", False)
+    separator = options.separator or _separator(lines, options.format)
+    rows = _split(lines, separator, options.format in (None, "csv"))
+    kind = options.format or _format(rows, lines, separator, options, tally)
+    options.check(kind)
+    rows = _split(lines, separator, kind == "csv")
+    if kind == "lines":
+        return Plan("lines", separator, bool(options.header))
+    header = options.header if options.header is not None else _header(rows, kind, options, tally)
+    names = [name.strip() for name in rows[0]] if header else None
+    width = len(names) if names else _width(rows)[0]
+    if kind == "wide":
+        return _wide(names, width, separator, options, tally)
+    return _long(Plan(kind, separator, header, width, quoted=kind == "csv"), rows, names, options, tally)
+
+
+def _long(plan: Plan, rows: list[list[str]], names: list[str] | None, options: Options, tally: Tally) -> Plan:
+    """The columns of pairs, ratings and csv."""
+    kind, width, source = plan.format, plan.width, tally.source
+    rated = kind == "ratings" or options.rating is not None or options.threshold is not None
+    item = told(options.item, names, width, source)
+    others = [name for position, name in enumerate(names or ()) if position != item]
+    if kind == "csv" and item is not None and options.record is None and usual(others, "record") is None:
+        if rated:
+            raise InputError("a list in each row has no rating", source=source, remedy="say --record as well")
+        cells = [row[item] for row in rows[plan.header :] if len(row) > item]
+        cell = next((c for c in "|;, " if any(c in text.strip() for text in cells)), None)
+        parted = f"parted by {_NAMES[cell]}" if cell else "one item each"
+        tally.notes.append(f"each cell of column {options.item} is one basket, {parted}")
+        return replace(plan, columns=Columns(None, item, None), cell=cell or "|")
+    by_names = kind == "csv" and names is not None and width > 2 + rated
+    columns = choose(names, width, options, source, rated=rated, position=not by_names)
+    if columns.record is None:
+        remedy = f"{there_are(names, width)}; say --record and --item, or --format lines if each line is one basket"
+        raise InputError("no column looks like the record", source=source, remedy=remedy)
+    if kind == "pairs" and options.record is None and options.item is None:
+        width = 2
+    if names:
+        chosen = ", ".join(f"{k} = {names[c]}" for k, c in columns._asdict().items() if c is not None)
+        tally.notes.append(f"columns by the header: {chosen}")
+    unused = usual(names, "rating") if names else None
+    if rated and options.threshold is None:
+        tally.notes.append("no threshold, so every rating counts; say --threshold '>= 4' to keep the high ones")
+    elif not rated and names and unused is not None and unused not in columns:
+        tally.notes.append(f"column {names[unused]} is not used; say --threshold '>= 4' to keep high ratings")
+    return replace(plan, width=width, columns=columns)
+
+
+def _wide(names: list[str] | None, width: int, separator: str, options: Options, tally: Tally) -> Plan:
+    record = told(options.record, names, width, tally.source)
+    positions = [position for position in range(options.first, width) if position != record]
+    if not positions:
+        problem = f"{width} columns, and the first {options.first} are passed over: no item is left"
+        raise InputError(problem, source=tally.source, remedy="choose a smaller --first")
+    items = [names[p] if names else str(i) for i, p in enumerate(positions, start=1)]
+    if len(set(items)) < len(items):
+        twice = next(name for name, count in Counter(items).items() if count > 1)
+        raise InputError(f"the header has two columns {twice!r}", source=tally.source, remedy="rename one")
+    if "" in items:
+        raise InputError("the header has a column without a name", source=tally.source, remedy="name it or say --first")
+    if options.threshold is None:
+        tally.notes.append("no threshold, so values > 0 count; say --threshold for another")
+    columns = Columns(record, 0, None)
+    return Plan("wide", separator, names is not None, width, columns, None, tuple(zip(positions, items, strict=True)))
+
+
+def _format(rows: list[list[str]], lines: Sequence[str], separator: str, options: Options, tally: Tally) -> str:
+    """The guess, and the sentence that tells it."""
+    width, share = _width(rows)
+    constant = share >= _CONSTANT
+    body = [row for row in rows[1:] or rows if len(row) == width]
+    numeric = constant and all(_numeric(row, options) for row in body)
+    third = constant and width >= 3 and not any(math.isnan(number(row[2])) for row in body)
+    chosen = any(c is not None for c in (options.record, options.item, options.rating))
+    named = _usual_header(rows[0])
+    is_csv = named or chosen or (constant and width > 1 and (by_ending(tally.source) == "csv" or _quotes(lines)))
+    seen = f"{'two' if width == 2 else width} columns on the first {len(rows):,} lines"
+    other = "if each line is one basket, say --format lines"
+    if options.first or options.missing is not None or (numeric and width >= _WIDE and not chosen and not named):
+        kind, why = "wide", f"{seen}, numbers"
+    elif is_csv and _one_character(separator):
+        kind, why = "csv", seen
+    elif third:
+        kind, why = "ratings", f"{seen}, the third a number"
+    elif chosen or (constant and width == 2):
+        kind, why = "pairs", seen
+    else:
+        fewest, most = min(map(len, rows)), max(map(len, rows))
+        kind, why = "lines", f"{fewest} to {most} fields a line" if fewest < most else f"{most} fields a line"
+        other = "if it is a table, say --format pairs, ratings or csv"
+    tally.notes.append(f"read as {kind}: {why}; {other}")
+    return kind
+
+
+def _separator(lines: Sequence[str], kind: str | None) -> str:
+    """The one that gives most columns to constantly many lines, else the one that most lines have, else spaces.
+
+    Spaces come last: names and dates hold them too.
+    """
+    candidates = _SEPARATORS[1:] if kind == "csv" else _SEPARATORS
+    best, most = "", 1
+    for separator in candidates:
+        width, share = _width(_split(lines, separator, True))
+        if share >= _CONSTANT and width > most:
+            best, most = separator, width
+    if best:
+        return best
+    having = {c: sum(c in line.strip(BLANK) for line in lines) for c in (*candidates, " ")}
+    common = max(candidates, key=lambda c: having[c])
+    if having[common] and (2 * having[common] >= len(lines) or having[common] >= having[" "]):
+        return common
+    return "," if kind == "csv" else " "
+
+
+def _header(rows: list[list[str]], kind: str, options: Options, tally: Tally) -> bool:
+    """Column names told, usual names, or words above columns of numbers."""
+    head, body = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
+    if any(names_a_column(c) for c in (options.record, options.item, options.rating)) or _usual_header(head):
+        return True
+    for position, text in enumerate(head):
+        below = [row[position] for row in body if row[position].strip() not in ("", options.missing)]
+        if (
+            text.strip()
+            and math.isnan(number(text))
+            and len(below) > 1
+            and not any(math.isnan(number(t)) for t in below)
+        ):
+            tally.notes.append(f"the first line is taken as the header: {shown(text.strip())} stands above numbers")
+            return True
+    if kind == "csv":
+        tally.notes.append("no header was found; if the first line is one, say --header")
+    return False
+
+
+def _usual_header(head: Sequence[str]) -> bool:
+    record, item = usual(head, "record"), usual(head, "item")
+    return record is not None and item is not None and record != item
+
+
+def _looks_like_json(line: str, options: Options, tally: Tally) -> bool:
+    ending = by_ending(tally.source)
+    if ending != "jsonl" and (ending is not None or line.lstrip(BLANK)[:1] not in ("{", "[")):
+        return False
+    tally.notes.append("read as jsonl: " + ("so the ending says" if ending else "the first line starts like JSON"))
+    return True
+
+
+def _split(lines: Sequence[str], separator: str, quoted: bool) -> list[list[str]]:
+    if separator == " ":
+        return [line.split() for line in lines]
+    if quoted and _one_character(separator) and any('"' in line for line in lines):
+        try:
+            return list(csv.reader((line + "\n" for line in lines), delimiter=separator, skipinitialspace=True))
+        except csv.Error:  # the reading itself will name the line
+            pass
+    return [line.split(separator) for line in lines]
+
+
+def _width(rows: list[list[str]]) -> tuple[int, float]:
+    """The commonest number of fields, and its share."""
+    ((width, count),) = Counter(map(len, rows)).most_common(1)
+    return width, count / len(rows)
+
+
+def _numeric(row: list[str], options: Options) -> bool:
+    return not any(t.strip() and t.strip() != options.missing and math.isnan(number(t)) for t in row)
+
+
+def _quotes(lines: Sequence[str]) -> bool:
+    """Whether a field starts with a quote."""
+    return any(re.search(r'(^|[,;|\t])\s*"', line) for line in lines)
+
+
+def _one_character(separator: str) -> bool:
+    return len(separator) == 1 and separator != " "
+
+
+def _comment(line: str, comment: str | None) -> bool:
+    return bool(comment) and line.lstrip(BLANK).startswith(comment or "")
