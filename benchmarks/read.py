@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 OURS = """
-from cooccur.read import read
+from cooccur.reading import read
 start = time.perf_counter()
 result = read(path, format="ratings", threshold=">= 4")
 """

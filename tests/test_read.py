@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from cooccur.baskets import Baskets
-from cooccur.read import FORMATS, Threshold, read, read_report
+from cooccur.reading import FORMATS, Threshold, read, read_report
 
 # One dataset: ann likes a, b; bob likes b, c; carol's only rating is low, so she is gone (and so is d).
 EXPECTED = Baskets.from_lists([["a", "b"], ["b", "c"]], ["ann", "bob"])
@@ -269,7 +269,7 @@ def test_very_wide() -> None:
 
 
 def test_standard_input(tmp_path: Path) -> None:
-    code = "from cooccur.read import read; print(list(read('-', format='lines')))"
+    code = "from cooccur.reading import read; print(list(read('-', format='lines')))"
     run = subprocess.run(
         [sys.executable, "-c", code], input=gzip.compress(b"a b\nc\n"), capture_output=True, check=True
     )
@@ -277,9 +277,8 @@ def test_standard_input(tmp_path: Path) -> None:
 
 
 def test_import_is_light() -> None:
-    code = (
-        "import sys, cooccur.read; print([m for m in ('polars', 'pandas', 'scipy', 'zstandard') if m in sys.modules])"
-    )
+    heavy = ("polars", "pandas", "scipy", "zstandard")
+    code = f"import sys, cooccur.reading; print([m for m in {heavy} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.strip() == b"[]"
 
 

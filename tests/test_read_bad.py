@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from cooccur.baskets import Baskets
 from cooccur.errors import CooccurError
-from cooccur.read import FORMATS, read, read_report, streams
+from cooccur.reading import FORMATS, read, read_report, streams
 
 MEND = "mend the line or add --skip-bad to leave it out"
 BASKET = "a b c d e f g\n" * 200

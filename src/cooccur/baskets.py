@@ -7,6 +7,7 @@ names and the record ids. Immutable: all arrays are read-only, and every operati
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -35,7 +36,8 @@ class Baskets:
     records : (records,) ids, or None: then a record's id is its number, from 0.
     duplicates : how many repeated items were collapsed on the way here.
 
-    Use `Baskets.from_lists`, `Baskets.from_pairs`, `Baskets.from_matrix` or `cooccur.read` to make one.
+    Use `Baskets.from_lists`, `Baskets.from_pairs`, `Baskets.from_matrix` or `cooccur.read` to make one: they check what
+    they get. The constructor trusts its arrays; those that can still be written to are copied, the others shared.
 
     >>> shop = Baskets.from_lists([["milk", "bread"], ["bread", "butter", "bread"]])
     >>> shop
@@ -52,8 +54,8 @@ class Baskets:
     ) -> None:  # fmt: skip
         self.indptr: npt.NDArray[np.int64] = _frozen(np.asarray(indptr, dtype=np.int64))
         self.indices: npt.NDArray[np.int32] = _frozen(np.asarray(indices, dtype=np.int32))
-        self.items: Names = _frozen(_names(items))
-        self._records = None if records is None else _frozen(_names(records))
+        self.items: Names = _names(items)
+        self._records = None if records is None else _names(records)
         self.duplicates = int(duplicates)
         if self._records is not None and len(self._records) != len(self):
             raise InputError(f"{len(self._records)} record ids for {len(self)} records")
@@ -93,11 +95,15 @@ class Baskets:
         """
         from scipy.sparse import coo_matrix
 
-        names = _names(items)
+        names = _distinct(items)
         ids = None if records is None else _names(records)
         height = (
             n_records if n_records is not None else (len(ids) if ids is not None else int(rows.max(initial=-1)) + 1)
         )
+        for numbers, limit, what in ((rows, height, "record"), (columns, len(names), "item")):
+            outside = (numbers < 0) | (numbers >= limit)
+            if outside.any():
+                raise InputError(f"{what} number {numbers[outside][0]}; there are {limit} {what}s, counted from 0")
         ones = np.ones(len(rows), dtype=np.int8)
         matrix = coo_matrix((ones, (rows, columns)), shape=(height, len(names))).tocsr()
         matrix.sum_duplicates()  # sorts within rows too
@@ -112,33 +118,34 @@ class Baskets:
         >>> Baskets.from_matrix(np.array([[1, 0, 1]]), items=["a", "b", "c"]).names(0)
         ['a', 'c']
         """
-        from scipy.sparse import csr_matrix, issparse
+        from scipy.sparse import issparse
 
-        if not issparse(matrix) and np.ndim(matrix) != 2:
-            raise InputError(f"an array of {np.ndim(matrix)} dimensions; expected records x items")
-        dense_or_sparse = matrix if issparse(matrix) else np.asarray(matrix)
-        if not (np.issubdtype(dense_or_sparse.dtype, np.number) or dense_or_sparse.dtype == np.bool_):
-            raise InputError(f"a matrix of {dense_or_sparse.dtype}; expected numbers 0 and 1")
-        csr = csr_matrix(dense_or_sparse, copy=True)
-        values = csr.data
+        if not issparse(matrix):
+            matrix = np.asarray(matrix)
+        if matrix.ndim != 2:
+            raise InputError(f"an array of {matrix.ndim} dimensions; expected records x items")
+        if not (np.issubdtype(matrix.dtype, np.number) or matrix.dtype == np.bool_):
+            raise InputError(f"a matrix of {matrix.dtype}; expected numbers 0 and 1")
+        # before scipy adds up entries that are stored twice, which would pass for a value of 2
+        stored = matrix.tocoo() if issparse(matrix) else None
+        values = matrix if stored is None else stored.data
         if values.size:
             if not np.isfinite(values).all():
                 raise InputError("the matrix holds NaN or infinity", remedy="replace missing values with 0")
             if values.min() < 0:
                 raise InputError(f"the matrix holds a negative value ({values.min()})", remedy="keep only 0 and 1")
-            if not np.isin(values, (0, 1)).all():
+            other = (values != 0) & (values != 1)
+            if other.any():
                 raise InputError(
-                    f"the matrix holds {values[~np.isin(values, (0, 1))][0]}; expected 0 and 1",
+                    f"the matrix holds {values[other][0]}; expected 0 and 1",
                     remedy="say which values count, for example (matrix >= 4)",
                 )
-        before = csr.nnz
-        csr.sum_duplicates()
-        csr.eliminate_zeros()
-        names = [str(i) for i in range(csr.shape[1])] if items is None else items
-        result = cls(csr.indptr, csr.indices, names, records, duplicates=before - csr.nnz if issparse(matrix) else 0)
-        if result.n_items != csr.shape[1]:
-            raise InputError(f"{result.n_items} item names for a matrix {csr.shape[1]} wide")
-        return result
+        height, width = matrix.shape
+        names = _distinct(range(width) if items is None else items)
+        if len(names) != width:
+            raise InputError(f"{len(names)} item names for a matrix {width} wide")
+        rows, columns = np.nonzero(values) if stored is None else (stored.row[values != 0], stored.col[values != 0])
+        return cls.from_pairs(rows, columns, names, records, n_records=height)
 
     # -- looking at it ------------------------------------------------------------------------------
 
@@ -167,7 +174,7 @@ class Baskets:
     @cached_property
     def records(self) -> Names:
         """(records,) the record ids."""
-        return self._records if self._records is not None else _names(str(i) for i in range(len(self)))
+        return self._records if self._records is not None else _names(range(len(self)))
 
     @property
     def matrix(self) -> csr_matrix:
@@ -237,12 +244,13 @@ class Baskets:
         )
 
     def fingerprint(self) -> str:
-        """sha256 of the content: equal for equal baskets, whatever file they came from."""
-        digest = hashlib.sha256()
+        """sha256 of the records and the item names; the record ids, from which nothing is learned, are left out."""
+        digest = hashlib.sha256(f"{len(self)} {self.nnz} {self.n_items}".encode())
         digest.update(self.indptr.tobytes())
         digest.update(self.indices.tobytes())
         for name in self.items:
-            digest.update(name.encode("utf-8", "surrogatepass") + b"\0")
+            encoded = name.encode("utf-8", "surrogatepass")
+            digest.update(len(encoded).to_bytes(8, "little") + encoded)
         return digest.hexdigest()
 
     # -- making another -----------------------------------------------------------------------------
@@ -260,13 +268,14 @@ class Baskets:
                 indptr = self.indptr[start : stop + 1]
                 records = None if self._records is None else self._records[start:stop]
                 if self._records is None and start:
-                    records = _names(str(i) for i in range(start, stop))
+                    records = _names(range(start, stop))
                 return Baskets(indptr - indptr[0], self.indices[indptr[0] : indptr[-1]], self.items, records)
             which = np.arange(start, stop, step)
         chosen = np.asarray(which)
         if chosen.ndim == 0:
             raise TypeError("one record is baskets.row(i) or baskets.names(i); baskets[[i]] keeps the type")
-        chosen = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen.astype(np.int64)
+        # through numpy's own rules: negative numbers, masks of a wrong length, fractions
+        chosen = np.arange(len(self))[chosen if chosen.size else chosen.astype(np.int64)]
         lengths = self.lengths[chosen]
         indptr = np.concatenate(([0], np.cumsum(lengths)))
         source = np.repeat(self.indptr[chosen] - indptr[:-1], lengths) + np.arange(indptr[-1])
@@ -340,16 +349,30 @@ class Baskets:
 
 
 def _names(names: Iterable[Any]) -> Names:
-    if isinstance(names, np.ndarray) and names.dtype == object:
+    """Read-only strings. An array that nobody can write to has been through here and is passed on."""
+    if isinstance(names, np.ndarray) and names.dtype == object and not names.flags.writeable:
         return names
     listed = list(names)
     result = np.empty(len(listed), dtype=object)
     result[:] = [name if type(name) is str else str(name) for name in listed]
+    result.flags.writeable = False
     return result
 
 
+def _distinct(items: Iterable[Any]) -> Names:
+    """Item names from a user: strings, none of them twice."""
+    names = _names(items)
+    if not all(type(name) is str for name in names):  # an array that its owner had made read-only
+        names = _names(list(names))
+    if len(set(names)) < len(names):
+        twice = next(name for name, count in Counter(names).items() if count > 1)
+        raise InputError(f"two items are called {twice!r}", remedy="give each item a name of its own")
+    return names
+
+
 def _frozen(array: _Array) -> _Array:
+    """Read-only: the array itself if it is, else a copy, since its owner may go on writing to it."""
     if array.flags.writeable:
-        array = array.view()
+        array = array.copy()
         array.flags.writeable = False
     return array

@@ -388,7 +388,7 @@ def _replace_it(dataset: Dataset) -> str:
 
 
 def _verified(dataset: Dataset, path: Path, source: str, remedy: str) -> Baskets:
-    from cooccur.read import read
+    from cooccur.reading import read
 
     known = False
     try:

@@ -141,3 +141,15 @@ def spread(columns_in: Floats, starts: Ints, columns: Ints, weights: Floats) -> 
             for j in range(width):
                 row[j] += weight * source[j]
     return out
+
+
+@numba.njit(parallel=True, cache=True, nogil=True)
+def sum_rows(rows: Floats, indptr: Ints, indices: Ints) -> Floats:
+    """For each record the sum of the rows (n, width) of its items."""
+    out = np.zeros((len(indptr) - 1, rows.shape[1]), dtype=rows.dtype)
+    for r in numba.prange(len(indptr) - 1):
+        for p in range(indptr[r], indptr[r + 1]):
+            row = rows[indices[p]]
+            for j in range(rows.shape[1]):
+                out[r, j] += row[j]
+    return out

@@ -38,6 +38,7 @@ def save(model: Model, path: str | Path) -> None:
     ...     load(folder + "/model.safetensors").complete([]).items
     ['b', 'a']
     """
+    from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
     model._check_fitted()
@@ -57,7 +58,10 @@ def save(model: Model, path: str | Path) -> None:
     }
     arrays |= {f"model.{name}": np.ascontiguousarray(getattr(model, name)) for name in model.arrays}
     with whole_path(path) as temporary:
-        save_file(arrays, temporary, metadata={"cooccur": json.dumps(header)})
+        try:
+            save_file(arrays, temporary, metadata={"cooccur": json.dumps(header)})
+        except SafetensorError as error:  # a full disk, for one
+            raise ModelFileError(f"{path}: cannot write ({error}); the old file, if any, is untouched") from None
 
 
 def load(path: str | Path) -> Model:
@@ -69,6 +73,8 @@ def load(path: str | Path) -> Model:
         model.check_parameters()
         model.items_ = _unpack(arrays["vocabulary.bytes"], arrays["vocabulary.ends"])
         model.frequencies_ = arrays["frequencies"]
+        if model.frequencies_.shape != model.items_.shape:
+            raise ValueError(f"{model.frequencies_.size} frequencies for {model.items_.size} items")
         model.n_records_, model.fingerprint_ = int(header["records"]), str(header["fingerprint"])
         for name in model.arrays:
             setattr(model, name, arrays[f"model.{name}"])
@@ -104,9 +110,12 @@ def _pack(names: Names) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
 
 def _unpack(blob: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> Names:
     data = blob.tobytes()
+    if np.diff(ends, prepend=0).min(initial=0) < 0 or (ends[-1] if len(ends) else 0) != len(data):
+        raise ValueError("the vocabulary is cut off")
     names = np.empty(len(ends), dtype=object)
     start = 0
     for number, end in enumerate(ends.tolist()):
         names[number] = data[start:end].decode("utf-8", "surrogatepass")
         start = end
+    names.flags.writeable = False
     return names

@@ -96,9 +96,10 @@ class Shop:
             raise ParameterError(f"records = {records}, sweeps = {sweeps}; expected 1 or more of each")
         rng = np.random.default_rng(seed)
         v = np.asfortranarray(rng.random((records, len(self.items))) < _sigmoid(self.b))  # an item's column is one run
-        linked = np.flatnonzero(self.W.any(axis=0))  # the others are independent: their first draw is exact
+        in_triples = {item for triple in self.triples for item in triple}
+        linked = sorted({*np.flatnonzero(self.W.any(axis=0)).tolist(), *in_triples})  # for the others one draw is exact
         for _ in range(sweeps):
-            for t in linked.tolist():
+            for t in linked:
                 v[:, t] = rng.random(records) < _sigmoid(self.log_odds(t, v))
         return Baskets.from_matrix(v, self.items)
 

@@ -17,6 +17,12 @@ REGISTRY = {
     "normcvg": "graph:NormCvg",
     "lwcvg": "graph:LwCvg",
     "lrw": "lrw:Lrw",
+    "fvbm": "fvbm:Fvbm",
+    "dem": "dem:Dem",
+    "independent": "independent:Independent",
+    "ease": "ease:Ease",
+    "mmmf": "mmmf:Mmmf",
+    "lda": "lda:Lda",
 }
 
 

@@ -32,6 +32,7 @@ import numpy.typing as npt
 
 from cooccur.baskets import Baskets, Names
 from cooccur.errors import InputError, NotFittedError, ParameterError
+from cooccur.near import did_you_mean
 
 Floats = npt.NDArray[np.float32]
 Progress = Callable[[float, str], None]
@@ -89,6 +90,7 @@ class Reason:
     prior: float
     shares: tuple[tuple[str, float], ...]
     rest: float
+    hidden: tuple[tuple[str, float], ...] = ()  # of an energy model: what leaving an item out takes from `rest`
 
 
 @dataclass(frozen=True)
@@ -228,9 +230,7 @@ class Model(ABC):
         """The column of an item; an unknown name is an error that suggests near ones."""
         self._check_fitted()
         if item not in self._index:
-            near = get_close_matches(item, self._index, n=3, cutoff=0.6)
-            hint = f"did you mean {' or '.join(repr(n) for n in near)}?" if near else "the model was not trained on it"
-            raise InputError(f"unknown item {item!r}; {hint}")
+            raise InputError(did_you_mean(item, self._index))
         return self._index[item]
 
     # -- parameters (scikit-learn's manners) --------------------------------------------------------

@@ -59,6 +59,9 @@ class Graph(Model):
         known, _ = self._known([[name for name in dict.fromkeys(basket) if name != item]])
         target = self.number(item)
         shares = []
+        if not np.diff(self.starts_)[known.row(0)].any():  # no edge at all: the popularity order
+            prior = float(self.frequencies_[target])
+            return Reason(item, prior, prior, tuple((str(self.items_[i]), 0.0) for i in known.row(0)), 0.0)
         for i in known.row(0):
             columns = self.columns_[self.starts_[i] : self.starts_[i + 1]]
             at = int(np.searchsorted(columns, target))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cooccur.errors import InputError
-from cooccur.read.report import Tally, shown
+from cooccur.reading.report import Tally, shown
 
 BLOCK = 16 * 2**20
 LONGEST_LINE = 64 * 2**20

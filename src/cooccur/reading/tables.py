@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cooccur.errors import InputError
-from cooccur.read.collect import Check, Collector, Floats, Mask, floats
-from cooccur.read.columns import Columns, choose, usual
-from cooccur.read.options import Options, number
-from cooccur.read.report import Tally, shown
-from cooccur.read.streams import Blocks, Chunks
-from cooccur.read.text import plain_lines
+from cooccur.reading.collect import Check, Collector, Floats, Mask, floats
+from cooccur.reading.columns import Columns, choose, usual
+from cooccur.reading.options import Options, number
+from cooccur.reading.report import Tally, shown
+from cooccur.reading.streams import Blocks, Chunks
+from cooccur.reading.text import plain_lines
 
 if TYPE_CHECKING:
     import polars as pl

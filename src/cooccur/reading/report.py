@@ -17,7 +17,7 @@ class Report:
     `lines` counts everything that was looked at (rows, for a frame). `skipped` are bad lines, the first of them
     described by `first_bad`; `below_threshold` are ratings that do not count; `notes` are whole sentences.
 
-    >>> from cooccur.read import read_report
+    >>> from cooccur.reading import read_report
     >>> print(read_report([["milk", "bread"], ["bread", "bread"]])[1])
     read as lists: 2 lines, 2 records, 2 items, 3 occurrences
     left out: 1 duplicate

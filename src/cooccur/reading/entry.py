@@ -7,11 +7,11 @@ from typing import Any
 
 from cooccur.baskets import Baskets
 from cooccur.errors import InputError
-from cooccur.read import streams
-from cooccur.read.collect import Collector
-from cooccur.read.guess import by_ending, plan
-from cooccur.read.options import Column, Options, Threshold, spelled
-from cooccur.read.report import Report, Tally
+from cooccur.reading import streams
+from cooccur.reading.collect import Collector
+from cooccur.reading.guess import by_ending, plan
+from cooccur.reading.options import Column, Options, Threshold, spelled
+from cooccur.reading.report import Report, Tally
 
 
 def read(
@@ -72,8 +72,8 @@ def read_report(
 
 
 def _from_stream(source: Any, options: Options, block: int) -> tuple[Baskets, Report]:
-    from cooccur.read.tables import read_jsonl, read_parquet
-    from cooccur.read.text import read_text
+    from cooccur.reading.tables import read_jsonl, read_parquet
+    from cooccur.reading.text import read_text
 
     name = streams.source_name(source)
     tally = Tally(name, options.skip_bad)
@@ -116,7 +116,7 @@ def _from_memory(source: Any, options: Options) -> tuple[Baskets, Report]:
         options.check("matrix")
         baskets = Baskets.from_matrix(source)
         return baskets, Tally("matrix").report(baskets, "matrix")
-    from cooccur.read.tables import read_frame, read_lists
+    from cooccur.reading.tables import read_frame, read_lists
 
     kind = "frame" if type(source).__name__ in ("DataFrame", "LazyFrame") else "lists"
     if kind == "lists" and not hasattr(source, "__iter__"):

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from cooccur.errors import InputError
-from cooccur.read.columns import Columns, choose, there_are, told, usual
-from cooccur.read.options import Options, names_a_column, number
-from cooccur.read.report import Tally, shown
+from cooccur.reading.columns import Columns, choose, there_are, told, usual
+from cooccur.reading.options import Options, names_a_column, number
+from cooccur.reading.report import Tally, shown
 
 BLANK = " \t\r\v\f"
 _SEPARATORS = ("::", "\t", ";", ",", "|")  # of two that fit, the first: commas may be decimal

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from cooccur.baskets import Baskets
 from cooccur.errors import InputError
-from cooccur.read.options import number
-from cooccur.read.report import Tally
+from cooccur.reading.options import number
+from cooccur.reading.report import Tally
 
 if TYPE_CHECKING:
     import polars as pl

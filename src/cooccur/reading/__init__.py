@@ -7,8 +7,8 @@ Nothing is guessed silently: `read_report` gives a `Report` beside the baskets t
 
 from __future__ import annotations
 
-from cooccur.read.entry import read, read_report
-from cooccur.read.options import FORMATS, Threshold
-from cooccur.read.report import Report
+from cooccur.reading.entry import read, read_report
+from cooccur.reading.options import FORMATS, Threshold
+from cooccur.reading.report import Report
 
 __all__ = ["FORMATS", "Report", "Threshold", "read", "read_report"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from cooccur.errors import InputError
-from cooccur.read.options import Column, Options
+from cooccur.reading.options import Column, Options
 
 # The order decides if several are there: in a shop's table the order is the basket, not the customer.
 _USUAL = {

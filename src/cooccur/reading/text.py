@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cooccur.read.collect import Check, Codes, Collector, Numbers, floats
-from cooccur.read.guess import BLANK, Plan
-from cooccur.read.options import Threshold
-from cooccur.read.report import Tally, shown
-from cooccur.read.streams import Blocks
+from cooccur.reading.collect import Check, Codes, Collector, Numbers, floats
+from cooccur.reading.guess import BLANK, Plan
+from cooccur.reading.options import Threshold
+from cooccur.reading.report import Tally, shown
+from cooccur.reading.streams import Blocks
 
 if TYPE_CHECKING:
     import polars as pl

@@ -1,0 +1,70 @@
+"""`cooccur fit`: learn a model from data and keep it in one file."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cooccur.cli.data import load
+from cooccur.cli.options import Data, Json, Reading, Threads, unfolded
+from cooccur.cli.output import check_output, console, print_json, progress, size
+
+
+@unfolded
+def fit(
+    data: Data,
+    model: Annotated[
+        str, typer.Option("-m", "--model", metavar="MODEL", help="NAME or NAME:param=value,...; see `cooccur models`.")
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The model file to write.")],
+    reading: Reading,
+    seed: Annotated[int | None, typer.Option(metavar="N", min=0, help="For models that draw random numbers.")] = None,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Learn a model and write it to a file."""
+    from cooccur.models import make_model
+
+    check_output(output)
+    learner = make_model(model)  # a misspelt model is found before a large file is read
+    if seed is not None and "random_state" in learner.get_params():
+        learner.set_params(random_state=seed)
+    baskets = load(data, reading)
+    start = time.perf_counter()
+    with progress(f"learning {model}") as report:
+        learner.fit(baskets, progress=report)
+    seconds = time.perf_counter() - start
+    learner.save(output)
+    arrays = {name.rstrip("_"): getattr(learner, name) for name in learner.arrays}
+    found: dict[str, Any] = {
+        "data": data,
+        "model": learner.name,
+        "params": learner.get_params(),
+        "records": len(baskets),
+        "items": baskets.n_items,
+        "occurrences": baskets.nnz,
+        "learned": {name: array.item() if array.size == 1 else list(array.shape) for name, array in arrays.items()},
+        "fit_seconds": seconds,
+        "file": str(output),
+        "bytes": output.stat().st_size,
+    }
+    if as_json:
+        print_json(found)
+        return
+    out = console()
+    seen = f"{len(baskets):,} records over {baskets.n_items:,} items"
+    out.print(f"{learner.name} learned from {seen} in {_time(seconds)}")
+    for name, value in found["learned"].items():
+        shown = " x ".join(f"{n:,}" for n in value) + " numbers" if isinstance(value, list) else value
+        out.print(f"  {name:<12}{shown}")
+    out.print(f"written to {output} ({size(found['bytes'])})", soft_wrap=True)
+    first = str(baskets.items[baskets.frequencies.argmax()])
+    out.print(f"\nNext: {shlex.join(['cooccur', 'complete', str(output), first, '--explain'])}", soft_wrap=True)
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.0f} ms"

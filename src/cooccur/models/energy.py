@@ -1,0 +1,69 @@
+"""Models of the energy family: p(v) = exp(-E(v)) / Z, asked only through the log-odds of one item given the rest.
+
+    phi(t, v) = ln p(v_t = 1 | v_-t) - ln p(v_t = 0 | v_-t) = E(v_-t) - E(v_+t)         p(v_t = 1 | v_-t) = sigmoid(phi)
+
+For an item in the record the input is the record without it (leave-one-out). A model whose `_scores` are these log-odds
+inherits the three functions below; one that has a joint energy adds `energy`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cooccur.baskets import Baskets
+from cooccur.models.base import Floats, Model
+
+LOO_CELLS = 2**24  # leave-one-out rows are scored in blocks of at most this many cells
+
+
+class LogOdds(Model):
+    """The score of an item is its log-odds given the rest of the record."""
+
+    def log_odds(self, baskets: Any) -> Floats:
+        """(records, n_items) phi(t, v) for every item, leave-one-out for a record's own."""
+        known, _ = self._known(baskets)
+        phi = self._scores(known)
+        rows = np.repeat(np.arange(len(known)), known.lengths)
+        phi[rows, known.indices] = self._own_log_odds(known)
+        return phi
+
+    def probabilities(self, baskets: Any) -> Floats:
+        """(records, n_items) p(v_t = 1 | v_-t) for every item."""
+        return np.asarray(0.5 * (1 + np.tanh(0.5 * self.log_odds(baskets))), dtype=np.float32)
+
+    def pseudo_log_likelihood(self, baskets: Any) -> npt.NDArray[np.float64]:
+        """(records,) sum over all items of ln p(v_t | v_-t)."""
+        known, _ = self._known(baskets)
+        phi = self.log_odds(known).astype(np.float64)
+        rows = np.repeat(np.arange(len(known)), known.lengths)
+        phi[rows, known.indices] *= -1
+        return np.asarray(-np.logaddexp(0, phi).sum(axis=1))
+
+    def _own_log_odds(self, baskets: Baskets) -> Floats:
+        """(occurrences,) phi of each record's own items: each is taken out in turn."""
+        own = np.empty(baskets.nnz, dtype=np.float32)
+        size = max(1, LOO_CELLS // baskets.n_items)
+        for start in range(0, baskets.nnz, size):
+            stop = min(start + size, baskets.nnz)
+            own[start:stop] = self._scores(without_each(baskets, start, stop))[
+                np.arange(stop - start), baskets.indices[start:stop]
+            ]
+        return own
+
+
+def without_each(baskets: Baskets, start: int, stop: int) -> Baskets:
+    """One record for each of the occurrences start..stop: its record without that item.
+
+    >>> shop = Baskets.from_lists([["a", "b", "c"], ["a"]])
+    >>> list(without_each(shop, 0, 4))
+    [['b', 'c'], ['a', 'c'], ['a', 'b'], []]
+    """
+    record = np.searchsorted(baskets.indptr, np.arange(start, stop), side="right") - 1
+    copies = baskets[record]
+    keep = np.ones(copies.nnz, dtype=bool)
+    keep[copies.indptr[:-1] + np.arange(start, stop) - baskets.indptr[record]] = False
+    indptr = np.concatenate(([0], np.cumsum(np.diff(copies.indptr) - 1)))
+    return Baskets(indptr, copies.indices[keep], baskets.items)

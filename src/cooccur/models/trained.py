@@ -1,0 +1,81 @@
+"""What every model trained by steps shares: its training parameters, the held-out records, `partial_fit`.
+
+A model of this kind says how to make its learner (`_learner`), and how to copy what was learned into its arrays
+(`_keep`); `cooccur.training.loop` does the rest. Only learning needs torch: prediction is numpy and the kernels.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from cooccur.baskets import Baskets
+from cooccur.errors import InputError
+from cooccur.evaluation.removal import Removals, hold_out
+from cooccur.models.base import Model, Progress, as_baskets, parameter, silent
+
+if TYPE_CHECKING:
+    from cooccur.training.loop import Epoch, Learner
+
+
+@dataclass(eq=False, kw_only=True)
+class Trained(Model):
+    """Base of the models that learn by gradient steps."""
+
+    epochs: int = parameter(30, "the most epochs", low=1)
+    batch: int = parameter(256, "records a step", low=1)
+    schedule: str = parameter("linear", "how the rate falls", choices=("constant", "linear", "cosine"))
+    length: float = parameter(0.0, "a record of L items weighs L^-length", low=0, high=3)
+    validation: float = parameter(0.05, "share of the records held out to choose the epoch; 0: none", low=0, high=0.5)
+    patience: int = parameter(4, "epochs without a better validation Top@10 before it stops", low=1)
+    random_state: int = parameter(0, "seed of everything random", low=0)
+
+    @abstractmethod
+    def _learner(self, baskets: Baskets, fresh: bool) -> Learner:
+        """The learner, from nothing (`fresh`) or from the arrays that were learned."""
+
+    @abstractmethod
+    def _keep(self, learner: Learner) -> None:
+        """Copy what was learned into the model's arrays."""
+
+    def _fit(self, baskets: Baskets, progress: Progress) -> None:
+        self._run(baskets, progress, self.epochs, fresh=True)
+
+    def partial_fit(
+        self, baskets: Any, epochs: int = 1, *, progress: Progress = silent,
+        callbacks: Sequence[Callable[[Epoch], bool | None]] = (),
+    ) -> Self:  # fmt: skip
+        """Go on learning for some epochs on these records (of the same vocabulary); a new model starts."""
+        if not hasattr(self, "items_"):
+            return self.fit(baskets, progress=progress)
+        known, unknown = self._known(as_baskets(baskets))
+        if unknown:
+            raise InputError(
+                f"{len(unknown)} items that the model does not know, {unknown[0]!r} among them; fit it anew"
+            )
+        self._run(known, progress, epochs, fresh=False, callbacks=callbacks)
+        return self
+
+    def _run(
+        self, baskets: Baskets, progress: Progress, epochs: int, *, fresh: bool,
+        callbacks: Sequence[Callable[[Epoch], bool | None]] = (),
+    ) -> None:  # fmt: skip
+        from cooccur.training.loop import Plan, train
+
+        learn, removals = self._hold_out(baskets) if fresh else (baskets, None)
+        learner = self._learner(learn, fresh)
+        plan = Plan(epochs, self.batch, self.patience, self.schedule, self.length, self.random_state)
+        self.history_ = train(learner, learn, plan, removals, progress, callbacks)
+        self._keep(learner)
+
+    def _hold_out(self, baskets: Baskets) -> tuple[Baskets, Removals | None]:
+        """At least 200 held-out records are worth a choice; fewer than that, and the last epoch is kept."""
+        fit = int((baskets.lengths >= 2).sum())
+        if self.validation * fit < 200:
+            return baskets, None
+        learn, removals = hold_out(baskets, self.validation, self.random_state, at_most=3000)
+        return (learn, removals) if learn.nnz and np.count_nonzero(learn.lengths) else (baskets, None)

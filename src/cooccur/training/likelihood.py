@@ -1,0 +1,160 @@
+"""One step of pseudo-likelihood for every energy model given by its log-odds: bias, pairs, hidden layers.
+
+    phi(t, v) = b_t + sum_{i in I_v, i != t} R0_it + R_t . h(v_-t)
+    h = (h_1, ..., h_k),   h_1 = sigmoid(sum_{i in I_v, i != t} E_i + B_1),   h_i = sigmoid(W_i h_{i-1} + B_i)
+
+    maximise sum_v w_v [ sum_{t in I_v} ln sigmoid(phi(t, v_-t)) + sum_{t not in I_v} u_t ln sigmoid(-phi(t, v)) ]
+
+E_i is column i of the paper's W1, R_t the paper's R1_t .. Rk_t in one row: all layers meet the outputs in one product.
+All absent items of a record share its hidden layers: one product (B, H) x (H, N). A present item t has its own, from
+a - E_t, where a is the sum over the whole record: leave-one-out by subtraction. u_t = 1 over all items (exact), or the
+importance weight of T sampled items. Only the hidden layers use autograd; the gradient of phi is known:
+
+    delta = w_v (1 - p) p^q   if t in I_v  (q = 0: the likelihood; q > 0 sharper, (1 - p^q) / q in place of -ln p)
+    delta = -w_v u_t p        otherwise
+
+Cost a record: 6 N H for the products, N for the sigmoid, twice the neighbours of its items for the pairs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from cooccur.training import pair_kernels
+from cooccur.training.batches import Batch
+from cooccur.training.pair_term import EVERY, PairTerm
+
+
+@dataclass(eq=False)
+class Energy:
+    """The parameters of the log-odds. Any term may be missing: b None, pairs None, no hidden layer."""
+
+    n_items: int
+    b: torch.Tensor | None
+    pairs: PairTerm | None
+    E: torch.Tensor | None = None  # (n, h_1)
+    layers: list[tuple[torch.Tensor | None, torch.Tensor]] = field(default_factory=list)  # (W_i or None, B_i)
+    R: torch.Tensor | None = None  # (n, h_1 + ... + h_k)
+    sharpness: float = 0.0
+    dropout: float = 0.0
+    dtype: torch.dtype = torch.float32
+    generator: torch.Generator | None = None
+
+    def dense(self) -> dict[str, torch.Tensor]:
+        """The dense parameters by name, for the optimiser and the model file."""
+        found = {"b": self.b, "E": self.E, "R": self.R}
+        for number, (W, B) in enumerate(self.layers, start=1):
+            found |= {f"W{number}": W, f"B{number}": B}
+        return {name: tensor for name, tensor in found.items() if tensor is not None}
+
+    def hidden(self, a: torch.Tensor) -> torch.Tensor:
+        """(rows, H) all hidden layers side by side, from the summed inputs a (rows, h_1)."""
+        layers: list[torch.Tensor] = []
+        for W, B in self.layers:
+            a = torch.sigmoid((a if W is None else layers[-1] @ W.T) + B)
+            layers.append(a)
+        return torch.cat(layers, dim=1)
+
+    def gradients(self, batch: Batch, sample: Sample | None = None) -> tuple[float, torch.Tensor, Any]:
+        """Fill `.grad` of the dense parameters with the downhill direction; return (loss, delta (B, columns), slot).
+
+        delta still holds the pair term's gradient: `pairs.step(delta, batch, slot)` finishes the step.
+        """
+        slot = EVERY if sample is None else sample.slot
+        width = self.n_items if sample is None else len(sample.items)
+        indices = torch.from_numpy(batch.indices.astype(np.int64))
+        rows = torch.from_numpy(batch.rows)
+        z = torch.zeros((len(batch), width), dtype=self.dtype)
+        z_own = torch.zeros(len(indices), dtype=self.dtype)
+        if self.pairs is not None:
+            self.pairs.add(z, batch, slot)
+            z_own += torch.from_numpy(self.pairs.inside(batch, z, slot))
+        chosen = None if sample is None else torch.from_numpy(sample.items)
+        H = H_own = R_own = R = None
+        if self.R is not None and self.E is not None:
+            H, H_own = self._hidden_layers(batch, indices, rows)
+            with torch.no_grad():
+                R = self.R if chosen is None else self.R[chosen]
+                R_own = self.R[indices]
+                z.addmm_(H, R.T)
+                z_own += (R_own * H_own).sum(dim=1)
+        with torch.no_grad():
+            if self.b is not None:
+                z += self.b if chosen is None else self.b[chosen]
+                z_own += self.b[indices]
+            loss, delta_own = self._deltas(z, z_own, batch, rows, sample)
+            if self.R is not None and R is not None and R_own is not None and H is not None and H_own is not None:
+                self._hidden_gradients(z, delta_own, indices, chosen, R, R_own, H, H_own)
+        own_slots = batch.indices.astype(np.int64) if sample is None else sample.slot[batch.indices]
+        self._finish(z, delta_own, batch, indices, chosen, own_slots)
+        return loss, z, slot
+
+    def _hidden_layers(
+        self, batch: Batch, indices: torch.Tensor, rows: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        assert self.E is not None
+        kept = self.E[indices]
+        if self.dropout:
+            keep = torch.rand(len(indices), generator=self.generator) >= self.dropout
+            kept = kept * keep[:, None] / (1 - self.dropout)
+        a = torch.zeros((len(batch), self.E.shape[1]), dtype=self.dtype).index_add(0, rows, kept)
+        return self.hidden(a), self.hidden(a[rows] - kept)
+
+    def _deltas(
+        self, z: torch.Tensor, z_own: torch.Tensor, batch: Batch, rows: torch.Tensor, sample: Sample | None
+    ) -> tuple[float, torch.Tensor]:
+        """z becomes the gradient of the absent items (0 at present ones); that of the present ones is returned."""
+        weights = torch.from_numpy(batch.weights).to(self.dtype)
+        torch.sigmoid_(z)
+        own = batch.indices.astype(np.int64) if sample is None else sample.slot[batch.indices]
+        columns = np.empty(0, dtype=np.float32) if sample is None else sample.weights
+        absent = pair_kernels.negatives(z.numpy(), batch.indptr, own, batch.weights, columns)
+        p = torch.sigmoid(z_own)
+        if self.sharpness:
+            present = ((1 - p**self.sharpness) / self.sharpness) * weights[rows]
+            delta = weights[rows] * (1 - p) * p**self.sharpness
+        else:
+            present = torch.nn.functional.softplus(-z_own) * weights[rows]
+            delta = weights[rows] * (1 - p)
+        return float(present.sum()) + float(absent @ batch.weights), delta
+
+    def _hidden_gradients(
+        self, delta: torch.Tensor, delta_own: torch.Tensor, indices: torch.Tensor, chosen: torch.Tensor | None,
+        R: torch.Tensor, R_own: torch.Tensor, H: torch.Tensor, H_own: torch.Tensor,
+    ) -> None:  # fmt: skip
+        assert self.R is not None
+        uphill = delta.T @ H.detach()
+        if chosen is not None:
+            uphill = torch.zeros_like(self.R).index_add_(0, chosen, uphill)
+        uphill.index_add_(0, indices, delta_own[:, None] * H_own.detach())
+        self.R.grad = -uphill
+        with torch.enable_grad():
+            torch.autograd.backward([H, H_own], [-(delta @ R), -delta_own[:, None] * R_own])
+
+    def _finish(
+        self, delta: torch.Tensor, delta_own: torch.Tensor, batch: Batch, indices: torch.Tensor,
+        chosen: torch.Tensor | None, own_slots: npt.NDArray[np.int64],
+    ) -> None:  # fmt: skip
+        """The bias's gradient, and the present items' own gradients put where the pair term looks for them."""
+        if self.b is not None:
+            total = delta.sum(dim=0)
+            if chosen is not None:
+                total = torch.zeros_like(self.b).index_add_(0, chosen, total)
+            self.b.grad = -total.index_add_(0, indices, delta_own)
+        if self.pairs is not None:
+            pair_kernels.put(delta.numpy(), batch.indptr, own_slots, delta_own.numpy())
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Items that stand for all absent ones: `items` (distinct, the batch's own among them), their `weights` u_t (0
+    where only the batch brought it in), and `slot` (n,): an item's place among them, or -1."""
+
+    items: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.float32]
+    slot: npt.NDArray[np.int64]

@@ -1,0 +1,147 @@
+"""The one training loop: epochs of mini-batches, validation by the protocol's own question, the best epoch kept.
+
+A learner brings what differs between models: a step on a batch, scores for validation, its arrays. The loop brings the
+order of the records, the schedule of the rate, early stopping, progress, and a clean end on Ctrl-C: what is kept is the
+best epoch so far.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from cooccur import kernels
+from cooccur.baskets import Baskets
+from cooccur.errors import CooccurError
+from cooccur.evaluation.metrics import top_at
+from cooccur.evaluation.removal import Removals, rank_block
+from cooccur.training.batches import Batch, batches, record_weights
+
+Arrays = list[npt.NDArray[Any]]
+
+
+class Learner(Protocol):
+    """What a model brings to the loop."""
+
+    def step(self, batch: Batch, rate: float) -> float:
+        """One update, its rates multiplied by `rate`; the batch's summed loss."""
+
+    def scores(self, baskets: Baskets) -> npt.NDArray[np.float32]:
+        """(records, n_items), as `Model._scores`."""
+
+    def arrays(self) -> Arrays:
+        """The arrays that are learned, themselves and not copies."""
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What one epoch gave: `loss` is the mean over records; `top1`, `top10` in percent, None without validation."""
+
+    epoch: int
+    loss: float
+    top1: float | None
+    top10: float | None
+    seconds: float
+    records_per_second: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long and how: see the parameters of `models.trained.Trained`."""
+
+    epochs: int
+    batch: int
+    patience: int
+    schedule: str
+    length: float
+    seed: int
+
+
+@dataclass
+class History:
+    """The epochs, which of them was kept, and whether Ctrl-C ended the training."""
+
+    epochs: list[Epoch]
+    best: int
+    interrupted: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def train(
+    learner: Learner, baskets: Baskets, plan: Plan, removals: Removals | None, progress: Callable[[float, str], None],
+    callbacks: Sequence[Callable[[Epoch], bool | None]] = (),
+) -> History:  # fmt: skip
+    """Run the epochs. With `removals` the epoch with the best Top@10 on them is kept, and `patience` epochs without a
+    better one end the training; without, the last epoch is. A callback that returns True ends it too.
+    """
+    rng = np.random.default_rng([plan.seed, 3])
+    weights = record_weights(baskets, plan.length)
+    history = History([], -1, False)
+    best_value, best_arrays = -math.inf, [array.copy() for array in learner.arrays()]
+    started = time.perf_counter()
+    try:
+        for epoch in range(plan.epochs):
+            begun = time.perf_counter()
+            loss, done = 0.0, 0
+            for batch in batches(baskets, weights, plan.batch, rng):
+                loss += learner.step(batch, _rate(plan, (epoch + done / len(baskets)) / plan.epochs))
+                done += len(batch)
+                _show(progress, plan, history, epoch, done, len(baskets), loss, started)
+            if not math.isfinite(loss):
+                raise CooccurError(f"the loss is {loss} in epoch {epoch}; lower the learning rate")
+            seconds = time.perf_counter() - begun
+            top1, top10 = (None, None) if removals is None else validate(learner, removals)
+            history.epochs.append(Epoch(epoch, loss / len(baskets), top1, top10, seconds, len(baskets) / seconds))
+            if top10 is None or top10 > best_value:
+                best_value, history.best = top10 if top10 is not None else best_value, epoch
+                best_arrays = [array.copy() for array in learner.arrays()]
+            answers = [callback(history.epochs[-1]) for callback in callbacks]
+            if any(answers) or (top10 is not None and epoch - history.best >= plan.patience):
+                break
+    except KeyboardInterrupt:
+        history.interrupted = True
+    for array, best in zip(learner.arrays(), best_arrays, strict=True):
+        array[...] = best
+    return history
+
+
+def validate(learner: Learner, removals: Removals) -> tuple[float, float]:
+    """Top@1 and Top@10 in percent on removals."""
+    hits = np.zeros(2)
+    for start in range(0, len(removals), 256):
+        part = removals[slice(start, start + 256)]
+        scores = learner.scores(part.rest)
+        kernels.mask(scores, part.rest.indptr, part.rest.indices)
+        ranks = rank_block(scores, part)
+        hits += top_at(ranks, 1).sum(), top_at(ranks, 10).sum()
+    top1, top10 = 100 * hits / len(removals)
+    return float(top1), float(top10)
+
+
+def _rate(plan: Plan, share: float) -> float:
+    """What the learning rates are multiplied by when `share` of all epochs is done."""
+    if plan.schedule == "linear":
+        return 1 - 0.95 * share
+    if plan.schedule == "cosine":
+        return 0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * share))
+    return 1.0
+
+
+def _show(
+    progress: Callable[[float, str], None], plan: Plan, history: History, epoch: int, done: int, records: int,
+    loss: float, started: float,
+) -> None:  # fmt: skip
+    speed = (epoch * records + done) / (time.perf_counter() - started)
+    last = history.epochs[-1].top10 if history.epochs else None
+    words = f"epoch {epoch}, loss {loss / done:.3f}, {speed:,.0f} records/s"
+    progress(
+        (epoch + done / records) / plan.epochs, words + (f", validation Top@10 {last:.2f}" if last is not None else "")
+    )

@@ -1,0 +1,103 @@
+"""The pair term of an energy model while it learns: R0_it on a sparse support, one AdaGrad accumulator a pair.
+
+    z(v, t) += sum_{i in I_v} R0_it        (no diagonal, so t never speaks for itself)
+
+On a CPU the loops of `pair_kernels` do the work; on any other device the same sums are torch's gather and index_add.
+Memory: 12 bytes a pair (column, weight, accumulator), 8 more with a prior (anchor, and what a record's own count gave).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from cooccur import kernels
+from cooccur.training import pair_kernels
+from cooccur.training.batches import Batch
+
+Floats = npt.NDArray[np.floating[Any]]
+EVERY = np.empty(0, dtype=np.int64)  # "a column for every item"
+
+
+@dataclass(eq=False)
+class PairTerm:
+    """CSR by source item: starts (n + 1,), columns (m,), weights (m,).
+
+    `anchor` (m,) or empty: the prior that `decay` pulls towards. `own` (m,) or empty: what to add to a pair's weight
+    when the record at hand was itself counted in the prior (so that it does not see itself in it).
+    """
+
+    starts: npt.NDArray[np.int64]
+    columns: npt.NDArray[np.int32]
+    weights: Floats
+    squares: Floats
+    anchor: Floats
+    own: Floats
+    rate: float = 0.05
+    decay: float = 0.0
+    tied: bool = False
+    adaptive: bool = True
+
+    @classmethod
+    def zeros(
+        cls, starts: npt.NDArray[np.int64], columns: npt.NDArray[np.int32], dtype: Any = np.float32, **settings: Any
+    ) -> PairTerm:
+        none = np.empty(0, dtype=dtype)
+        size = len(columns)
+        return cls(starts, columns, np.zeros(size, dtype), np.zeros(size, dtype), none, none, **settings)
+
+    def add(self, z: torch.Tensor, batch: Batch, slot: npt.NDArray[np.int64] = EVERY) -> None:
+        """z[r, t] (or z[r, slot[t]]) += the pair sums of each record."""
+        where = (batch.indptr, batch.indices, self.starts, self.columns, self.weights)
+        if len(slot):
+            pair_kernels.add_rows_at(z.numpy(), *where, slot)
+        else:
+            kernels.add_rows(z.numpy(), *where)
+
+    def inside(self, batch: Batch, z: torch.Tensor, slot: npt.NDArray[np.int64] = EVERY) -> Floats:
+        """(P,) the pair sums of the occurrences, read from a `z` that holds nothing but what `add` put there."""
+        own = slot[batch.indices] if len(slot) else batch.indices
+        sums = pair_kernels.take(z.numpy(), batch.indptr, own)
+        if len(self.own):
+            sums += pair_kernels.inside(batch.indptr, batch.indices, self.starts, self.columns, self.own)
+        return sums
+
+    def gradient(
+        self, delta: torch.Tensor, batch: Batch, slot: npt.NDArray[np.int64] = EVERY
+    ) -> tuple[Any, Any, Floats]:
+        """Rows of the gradient for the batch's distinct items: (items, where each row starts, values)."""
+        items, item_starts, item_rows = batch.by_item
+        sizes = self.starts[items + 1] - self.starts[items]
+        out_starts = np.concatenate(([0], np.cumsum(sizes)))
+        values = pair_kernels.row_gradients(
+            delta.numpy(), items, item_starts, item_rows, self.starts, self.columns, slot, out_starts
+        )
+        return items, out_starts, values
+
+    def step(self, delta: torch.Tensor, batch: Batch, slot: npt.NDArray[np.int64] = EVERY, rate: float = 1.0) -> None:
+        """One step uphill on the rows of the batch's items."""
+        items, out_starts, values = self.gradient(delta, batch, slot)
+        if self.tied:
+            items, out_starts, values = self._symmetric(items, out_starts, values)
+        pair_kernels.step_rows(
+            values, items, out_starts, self.starts, self.weights, self.squares, self.anchor, rate * self.rate,
+            self.decay, self.adaptive,
+        )  # fmt: skip
+
+    def _symmetric(self, items: Any, out_starts: Any, values: Floats) -> tuple[Any, Any, Floats]:
+        """The gradient of W_it = W_ti: the sum of both directions, over all rows."""
+        full = np.zeros_like(self.weights)
+        for j, i in enumerate(items):
+            full[self.starts[i] : self.starts[i + 1]] = values[out_starts[j] : out_starts[j + 1]]
+        return np.arange(len(self.starts) - 1), self.starts, full + full[self._mirror()]
+
+    def _mirror(self) -> npt.NDArray[np.int64]:
+        """Where the pair (t, i) lies, for each pair (i, t); the support is symmetric."""
+        if not hasattr(self, "_mirror_cache"):
+            rows = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+            self._mirror_cache = np.argsort(self.columns.astype(np.int64) * len(self.starts) + rows, kind="stable")
+        return self._mirror_cache

@@ -1,0 +1,19 @@
+"""One thread a test unless it asks for more: the suite runs two tests at a time, and spinning threads would fight."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("NUMBA_NUM_THREADS", "2")
+
+import numba
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    numba.set_num_threads(1)
+    yield
+    numba.set_num_threads(1)
