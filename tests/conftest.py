@@ -8,8 +8,12 @@ from collections.abc import Iterator
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("NUMBA_NUM_THREADS", "2")
 
+import hypothesis
 import numba
 import pytest
+
+hypothesis.settings.register_profile("patient", deadline=None)  # the first call of a kernel compiles it
+hypothesis.settings.load_profile("patient")
 
 
 @pytest.fixture(autouse=True)

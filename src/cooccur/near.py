@@ -26,7 +26,7 @@ def near_names(typed: str, names: Iterable[str], n: int = 3) -> list[str]:
     if inside := [(not low.startswith(word), len(low), name) for name, low in folded if word in low]:
         return [name for *_, name in sorted(inside)[:n]]
     alike = {low: name for name, low in folded if low[:1] == word[:1] and abs(len(low) - len(word)) <= 3}
-    return [alike[low] for low in get_close_matches(word, alike, n, cutoff=0.7)]
+    return [alike[low] for low in get_close_matches(word, alike, n, cutoff=0.6)]
 
 
 def did_you_mean(typed: str, names: Iterable[str]) -> str:

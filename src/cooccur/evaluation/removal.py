@@ -94,8 +94,10 @@ def rank(model: Model, removals: Removals) -> Ranks:
     )
 
 
-def hold_out(baskets: Baskets, share: float, seed: int, at_most: int) -> tuple[Baskets, Removals]:
-    """Split training records for a choice inside `fit`: (the part to learn from, one removal from each of the others).
+def hold_out(baskets: Baskets, share: float, seed: int, at_most: int, removals: int = 0) -> tuple[Baskets, Removals]:
+    """Split training records for a choice inside `fit`: (the part to learn from, removals from the others).
+
+    At most `at_most` records are held out; each gives one removal, or up to ten, so that there are about `removals`.
 
     >>> learn, removals = hold_out(Baskets.from_lists([["a", "b"]] * 10), share=0.2, seed=0, at_most=100)
     >>> len(learn), len(removals)
@@ -106,4 +108,5 @@ def hold_out(baskets: Baskets, share: float, seed: int, at_most: int) -> tuple[B
     held = np.sort(rng.permutation(fit)[: min(at_most, round(share * len(fit)))])
     learn = np.ones(len(baskets), dtype=bool)
     learn[held] = False
-    return baskets[learn], remove_items(baskets[held], seed=seed)
+    draws = min(10, max(1, removals // max(1, len(held))))
+    return baskets[learn], remove_items(baskets[held], draws, seed)

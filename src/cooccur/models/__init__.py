@@ -20,9 +20,13 @@ REGISTRY = {
     "fvbm": "fvbm:Fvbm",
     "dem": "dem:Dem",
     "independent": "independent:Independent",
+    "rbm": "rbm:Rbm",
+    "lk-fvbm": "lk_fvbm:LkFvbm",
     "ease": "ease:Ease",
     "mmmf": "mmmf:Mmmf",
     "lda": "lda:Lda",
+    "lbl": "lbl:Lbl",
+    "dae": "dae:Dae",
 }
 
 

@@ -7,9 +7,9 @@ phi is learned by tomotopy (collapsed Gibbs sampling, one thread, so that a seed
 about, theta = p(z | I_v), needs no library: `steps` rounds of the second line (zero-order collapsed variational Bayes)
 from theta = a / sum a, where a_z is `prior` times topic z's share of the training occurrences. So a basket without a
 known item gets sum_z share_z p(t | z), which is nearly the items' frequencies.
-On validation records tomotopy was ahead of scikit-learn's online variational LDA on retail (64 topics, Top@10 27.1 to
-25.0) and level on jester (32 topics, 64.9 to 65.7) in a seventh of the time; 128 topics is the best of 32 to 128 on
-jester and ml-1m, and retail gains from more (27.1 with 64, 27.9 with 256).
+On validation records (Top@10, each with its best `prior`) tomotopy has 27.1 on retail with 64 topics where
+scikit-learn's online variational LDA has 25.0, and 64.9 to 65.7 on jester with 32, there several times faster. Topics:
+128 has the best Top@10 of 32, 64, 128 on jester and ml-1m; on retail 256 has 27.9 and 64 has 27.1 at the same `prior`.
 Cost: learning `iterations` * occurrences * topics; a record `steps` * |I_v| * topics + items * topics.
 """
 

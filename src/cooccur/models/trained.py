@@ -21,13 +21,15 @@ from cooccur.models.base import Model, Progress, as_baskets, parameter, silent
 if TYPE_CHECKING:
     from cooccur.training.loop import Epoch, Learner
 
+Callbacks = Sequence[Callable[["Epoch"], bool | None]]
+
 
 @dataclass(eq=False, kw_only=True)
 class Trained(Model):
     """Base of the models that learn by gradient steps."""
 
     epochs: int = parameter(30, "the most epochs", low=1)
-    batch: int = parameter(256, "records a step", low=1)
+    batch: int | None = parameter(None, "records a step; none: a 400th of them, between 32 and 256", low=1)
     schedule: str = parameter("linear", "how the rate falls", choices=("constant", "linear", "cosine"))
     length: float = parameter(0.0, "a record of L items weighs L^-length", low=0, high=3)
     validation: float = parameter(0.05, "share of the records held out to choose the epoch; 0: none", low=0, high=0.5)
@@ -42,13 +44,17 @@ class Trained(Model):
     def _keep(self, learner: Learner) -> None:
         """Copy what was learned into the model's arrays."""
 
+    def fit(self, baskets: Any, *, progress: Progress = silent, callbacks: Callbacks = ()) -> Self:
+        """Learn from records. A callback is given every finished `Epoch`; one that returns True ends the training."""
+        self._callbacks = callbacks
+        return super().fit(baskets, progress=progress)
+
     def _fit(self, baskets: Baskets, progress: Progress) -> None:
-        self._run(baskets, progress, self.epochs, fresh=True)
+        self._run(baskets, progress, self.epochs, fresh=True, callbacks=self._callbacks)
 
     def partial_fit(
-        self, baskets: Any, epochs: int = 1, *, progress: Progress = silent,
-        callbacks: Sequence[Callable[[Epoch], bool | None]] = (),
-    ) -> Self:  # fmt: skip
+        self, baskets: Any, epochs: int = 1, *, progress: Progress = silent, callbacks: Callbacks = ()
+    ) -> Self:
         """Go on learning for some epochs on these records (of the same vocabulary); a new model starts."""
         if not hasattr(self, "items_"):
             return self.fit(baskets, progress=progress)
@@ -60,15 +66,13 @@ class Trained(Model):
         self._run(known, progress, epochs, fresh=False, callbacks=callbacks)
         return self
 
-    def _run(
-        self, baskets: Baskets, progress: Progress, epochs: int, *, fresh: bool,
-        callbacks: Sequence[Callable[[Epoch], bool | None]] = (),
-    ) -> None:  # fmt: skip
+    def _run(self, baskets: Baskets, progress: Progress, epochs: int, *, fresh: bool, callbacks: Callbacks) -> None:
         from cooccur.training.loop import Plan, train
 
         learn, removals = self._hold_out(baskets) if fresh else (baskets, None)
         learner = self._learner(learn, fresh)
-        plan = Plan(epochs, self.batch, self.patience, self.schedule, self.length, self.random_state)
+        size = self.batch or min(256, max(32, len(learn) // 400))
+        plan = Plan(epochs, size, self.patience, self.schedule, self.length, self.random_state)
         self.history_ = train(learner, learn, plan, removals, progress, callbacks)
         self._keep(learner)
 
@@ -77,5 +81,5 @@ class Trained(Model):
         fit = int((baskets.lengths >= 2).sum())
         if self.validation * fit < 200:
             return baskets, None
-        learn, removals = hold_out(baskets, self.validation, self.random_state, at_most=3000)
+        learn, removals = hold_out(baskets, self.validation, self.random_state, at_most=3000, removals=10_000)
         return (learn, removals) if learn.nnz and np.count_nonzero(learn.lengths) else (baskets, None)

@@ -45,8 +45,8 @@ class EnergyLearner:
         if not fresh:
             self._take_over()
         self.dense = list(self.energy.dense().values())
-        make = torch.optim.Adam if model.optimiser == "adaptive" else torch.optim.SGD
-        self.optimiser = make(self.dense, lr=model.rate) if self.dense else None
+        make: Any = torch.optim.Adam if model.optimiser == "adaptive" else torch.optim.SGD
+        self.optimiser = make(self.dense, lr=model.rate, fused=True) if self.dense else None
         if model.negatives:
             popular = baskets.frequencies + 1.0 if model.sampling == "popular" else np.ones(n)
             self.draw = popular / popular.sum()

@@ -1,0 +1,51 @@
+"""Hidden layers of sigmoid units: their widths as a user writes them, and their activations.
+
+h_1 = sigmoid(a + B_1)          h_i = sigmoid(W_i h_{i-1} + B_i)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cooccur.errors import ParameterError
+from cooccur.models.base import Floats
+
+
+def widths(model: str, hidden: str) -> tuple[int, ...]:
+    """The widths that `hidden` spells; `model` is named in the error.
+
+    >>> widths("dem", "32x16"), widths("dem", "none")
+    ((32, 16), ())
+    """
+    if hidden in ("none", ""):
+        return ()
+    try:
+        sizes = tuple(int(size) for size in hidden.split("x"))
+    except ValueError:
+        sizes = (0,)
+    if min(sizes) < 1:
+        raise ParameterError(f"{model}: hidden = {hidden!r}; expected widths such as 64 or 32x16, or none")
+    return sizes
+
+
+def activations(a: Floats, layers: Floats, sizes: npt.NDArray[np.int64]) -> list[Floats]:
+    """Each layer's units (rows, width), from the summed inputs a (rows, sizes[0]).
+
+    `layers` holds B_1, then W_i and B_i of each further layer, one behind the other.
+
+    >>> first, second = activations(np.zeros((1, 2)), np.array([0, 0, 1, 1, 0]), np.array([2, 1]))
+    >>> first.tolist(), second.round(3).tolist()
+    ([[0.5, 0.5]], [[0.731]])
+    """
+    found: list[Floats] = []
+    at = 0
+    for size in sizes:
+        if found:
+            below = found[-1]
+            W = layers[at : at + size * below.shape[1]].reshape(size, -1)
+            at += W.size
+            a = below @ W.T
+        found.append(np.asarray(0.5 * (1 + np.tanh(0.5 * (a + layers[at : at + size])))))
+        at += size
+    return found

@@ -1,0 +1,116 @@
+"""The restricted Boltzmann machine (Lk): hidden units between the items, summed out exactly.
+
+    E(v) = -b'v - sum_h softplus(a_h)                                 a_h = sum_{i in I_v} W_ih + c_h
+    phi(t, v) = b_t + sum_h [softplus(a_h + W_th) - softplus(a_h)]    a without t
+              = b_t + ln prod_h (sigmoid(-a_h) + sigmoid(a_h) e^W_th)
+
+The last line is how all items are scored at once: a product has no logarithm in its inner loop, and every factor is
+positive, so nothing cancels. Learned by contrastive divergence, see `training/rbm_learner.py`.
+Cost a record: items * hidden multiply-adds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from cooccur import kernels
+from cooccur.baskets import Baskets
+from cooccur.models.base import Floats, parameter
+from cooccur.models.energy import LogOdds
+from cooccur.models.trained import Trained
+
+if TYPE_CHECKING:
+    from cooccur.training.loop import Learner
+    from cooccur.training.rbm_learner import RbmLearner
+
+Doubles = npt.NDArray[np.float64]
+CHUNK = 256  # items worked on at once: their e^W stays near the cache for all records of a thread
+LARGEST = 600.0  # logarithm of the largest product that is formed; a double ends at e^709
+
+
+@dataclass(eq=False, kw_only=True)
+class Rbm(LogOdds, Trained):
+    """Items that depend on each other through hidden units.
+
+    >>> model = Rbm(hidden=4, epochs=60).fit([["milk", "bread"], ["tea", "mint"]] * 20)
+    >>> model.complete(["mint"], k=1).items
+    ['tea']
+    """
+
+    name: ClassVar[str] = "rbm"
+    level: ClassVar[str] = "Lk"
+    score_is: ClassVar[str] = "log-odds given the basket"
+    arrays: ClassVar[tuple[str, ...]] = ("b_", "W_", "c_")
+
+    hidden: int = parameter(64, "hidden units", low=1)
+    steps: int = parameter(1, "Gibbs steps k of a learning step", low=1)
+    persistent: bool = parameter(False, "chains go on from where the last step left them, not from the records")
+    rate: float = parameter(0.005, "learning rate (Adam)", low=1e-6, high=10)
+    decay: float = parameter(0.0, "L2 pull of the weights W towards 0", low=0)
+    scale: float = parameter(0.1, "standard deviation of the first weights W", low=1e-6)
+
+    def _learner(self, baskets: Baskets, fresh: bool) -> Learner:
+        from cooccur.training.rbm_learner import RbmLearner
+
+        return RbmLearner(self, baskets, fresh=fresh)
+
+    def _keep(self, learner: Learner) -> None:
+        kept: RbmLearner = learner  # type: ignore[assignment]
+        self.b_: Floats = kept.b.numpy()  # (n_items,)
+        self.W_: Floats = kept.W.numpy()  # (n_items, hidden)
+        self.c_: Floats = kept.c.numpy()  # (hidden,)
+
+    def _hidden_input(self, baskets: Baskets) -> Doubles:
+        """(records, hidden) a."""
+        return kernels.sum_rows(self.W_.astype(np.float64), baskets.indptr, baskets.indices) + self.c_
+
+    def _scores(self, baskets: Baskets) -> Floats:
+        W = self.W_.astype(np.float64)
+        group = max(1, int(LARGEST / max(float(np.abs(W).max()), 1e-9)))
+        scores = log_products(self._hidden_input(baskets), np.ascontiguousarray(np.exp(W.T)), group)
+        scores += self.b_
+        return scores
+
+    def energy(self, baskets: Any) -> Doubles:
+        """(records,) E(v)."""
+        known, _ = self._known(baskets)
+        field = known.matrix @ self.b_.astype(np.float64)
+        return np.asarray(-field - np.logaddexp(0, self._hidden_input(known)).sum(axis=1))
+
+
+@numba.njit(parallel=True, cache=True, nogil=True)
+def log_products(a: Doubles, x: Doubles, group: int) -> Floats:
+    """out[r, t] = sum_h ln(sigmoid(-a[r, h]) + sigmoid(a[r, h]) x[h, t]), as the logarithm of products of `group` factors.
+
+    Shapes: a (rows, hidden), x (hidden, items), answer (rows, items) float32. Parallel over runs of rows.
+    """
+    rows, hidden = a.shape
+    items = x.shape[1]
+    out = np.empty((rows, items), dtype=np.float32)
+    run = 16
+    for block in numba.prange((rows + run - 1) // run):
+        product = np.empty(CHUNK)
+        total = np.empty(CHUNK)
+        for first in range(0, items, CHUNK):
+            width = min(CHUNK, items - first)
+            for r in range(block * run, min(rows, (block + 1) * run)):
+                total[:] = 0.0
+                product[:] = 1.0
+                for h in range(hidden):
+                    on = 1 / (1 + np.exp(-a[r, h]))
+                    off = 1 / (1 + np.exp(a[r, h]))
+                    row = x[h, first : first + width]
+                    for t in range(width):
+                        product[t] *= off + on * row[t]
+                    if (h + 1) % group == 0 and h + 1 < hidden:
+                        for t in range(width):
+                            total[t] += np.log(product[t])
+                            product[t] = 1.0
+                for t in range(width):
+                    out[r, first + t] = total[t] + np.log(product[t])
+    return out

@@ -1,0 +1,57 @@
+"""The learner of the log-bilinear model: `softmax.LogBilinear` with its optimiser, initial values and sampled items."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from cooccur.baskets import Baskets
+from cooccur.models.base import Floats
+from cooccur.training.batches import Batch
+from cooccur.training.loop import Arrays
+from cooccur.training.softmax import LogBilinear, choose_left_out, draw_rivals
+
+if TYPE_CHECKING:
+    from cooccur.models.lbl import Lbl
+
+START = 0.1  # spread of the first vectors: logits start well below one, so that the bias leads
+
+
+class LblLearner:
+    """Steps on one model's parameters; see `training.loop.Learner`."""
+
+    def __init__(self, model: Lbl, baskets: Baskets, *, fresh: bool) -> None:
+        self.model = model
+        self.rng = np.random.default_rng([model.random_state, 4])
+        popular = baskets.frequencies + 1.0
+        self.draw = popular / popular.sum()
+        generator = torch.Generator().manual_seed(model.random_state)
+        shape = (baskets.n_items, model.factors)
+        f, g = (torch.randn(*shape, generator=generator) * START for _ in range(2))
+        b = torch.tensor(np.log(self.draw), dtype=torch.float32)
+        if not fresh:
+            f, g, b = (torch.from_numpy(array.copy()) for array in (model.F_, model.G_, model.b_))
+        self.lbl = LogBilinear(f, None if model.tied else g, b if model.bias else None)
+        self.dense = list(self.lbl.dense().values())
+        self.optimiser = torch.optim.Adam(self.dense, lr=model.rate)
+
+    def step(self, batch: Batch, rate: float) -> float:
+        left_out = choose_left_out(batch, self.model.targets, self.rng)
+        exact = not 0 < self.model.negatives < len(self.draw)
+        sample = None if exact else draw_rivals(self.draw, self.model.negatives, self.rng)
+        loss = self.lbl.gradients(batch, left_out, sample)
+        for parameter in self.dense:
+            assert parameter.grad is not None
+            parameter.grad /= len(batch)
+        self.optimiser.param_groups[0]["lr"] = rate * self.model.rate
+        self.optimiser.step()
+        return loss
+
+    def scores(self, baskets: Baskets) -> Floats:
+        self.model._keep(self)
+        return self.model._scores(baskets)
+
+    def arrays(self) -> Arrays:
+        return [tensor.numpy() for tensor in self.dense]

@@ -1,0 +1,123 @@
+"""Contrastive divergence for the restricted Boltzmann machine.
+
+    ascent of the log-likelihood:  <v sigmoid(a)'> of the records - <v sigmoid(a)'> of the model   (for W; b, c likewise)
+
+The second mean is that of chains after k Gibbs steps v -> h -> v, both halves drawn: chains that start at the batch's
+records (CD-k), or that go on from the last step (persistent). As k grows it tends to the exact gradient. A drawn v is
+kept as a list of items, as records are; only its log-odds given h, and the random numbers, are a dense (B, N).
+Cost a record and Gibbs step: N H multiply-adds, N sigmoids and N random numbers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+from torch.nn.functional import embedding_bag, softplus
+
+from cooccur.baskets import Baskets
+from cooccur.models.base import Floats
+from cooccur.training.batches import Batch
+from cooccur.training.loop import Arrays
+
+if TYPE_CHECKING:
+    from cooccur.models.rbm import Rbm
+
+
+class Visible(NamedTuple):
+    """States of the items: `items` (P,) of B records one behind the other, the record of each, where each starts."""
+
+    items: torch.Tensor
+    rows: torch.Tensor
+    starts: torch.Tensor
+
+    @classmethod
+    def of(cls, records: Batch | Baskets) -> Visible:
+        lengths = np.diff(records.indptr)
+        rows = np.repeat(np.arange(len(lengths)), lengths)
+        items = torch.from_numpy(records.indices.astype(np.int64))
+        return cls(items, torch.from_numpy(rows), torch.from_numpy(records.indptr[:-1].copy()))
+
+
+class RbmLearner:
+    """Steps on one model's parameters; see `training.loop.Learner`."""
+
+    def __init__(self, model: Rbm, baskets: Baskets, *, fresh: bool) -> None:
+        self.model = model
+        self.generator = torch.Generator().manual_seed(model.random_state)
+        n = baskets.n_items
+        if fresh:
+            share = (baskets.frequencies + 0.5) / (len(baskets) + 1)
+            self.b = torch.tensor(np.log(share / (1 - share)), dtype=torch.float32)
+            self.W = torch.randn(n, model.hidden, generator=self.generator) * model.scale
+            self.c = torch.zeros(model.hidden)
+        else:
+            self.b, self.W, self.c = (torch.from_numpy(array.copy()) for array in (model.b_, model.W_, model.c_))
+        self.optimiser = torch.optim.Adam([self.b, self.W, self.c], lr=model.rate)
+        chosen = np.random.default_rng([model.random_state, 5]).integers(len(baskets), size=model.batch)
+        self.chains = Visible.of(baskets[chosen])  # used by persistent chains only
+
+    # -- the learner ----------------------------------------------------------------------------------
+
+    def step(self, batch: Batch, rate: float) -> float:
+        gradients = self.gradients(batch)
+        for parameter, gradient in zip((self.b, self.W, self.c), gradients, strict=True):
+            parameter.grad = -gradient / len(batch)
+        self.W.grad += self.model.decay * self.W  # type: ignore[operator]
+        self.optimiser.param_groups[0]["lr"] = rate * self.model.rate
+        loss = self.pseudo_likelihood(batch)
+        self.optimiser.step()
+        return loss
+
+    def scores(self, baskets: Baskets) -> Floats:
+        self.model._keep(self)
+        return self.model._scores(baskets)
+
+    def arrays(self) -> Arrays:
+        return [self.b.numpy(), self.W.numpy(), self.c.numpy()]
+
+    # -- the mathematics ------------------------------------------------------------------------------
+
+    def gradients(self, batch: Batch) -> list[torch.Tensor]:
+        """The estimated uphill direction of sum_v w_v ln p(v) for b, W and c."""
+        data, weights = Visible.of(batch), torch.from_numpy(batch.weights)
+        chains = self.chains if self.model.persistent else data
+        for _ in range(self.model.steps):
+            chains = self.gibbs(chains)
+        shares = weights
+        if self.model.persistent:
+            self.chains = chains
+            shares = (weights.sum() / len(chains.starts)).expand(len(chains.starts))
+        pairs = zip(self.means(data, weights), self.means(chains, shares), strict=True)
+        return [of_data - of_model for of_data, of_model in pairs]
+
+    def hidden_input(self, v: Visible) -> torch.Tensor:
+        """(B, H) a."""
+        return embedding_bag(v.items, self.W, v.starts, mode="sum") + self.c
+
+    def gibbs(self, v: Visible) -> Visible:
+        """Draw h given v, then v given h."""
+        p = torch.sigmoid(self.hidden_input(v))
+        h = (torch.rand(p.shape, generator=self.generator) < p).to(p.dtype)
+        q = torch.addmm(self.b, h, self.W.T).sigmoid_()
+        rows, items = (torch.rand(q.shape, generator=self.generator) < q).nonzero(as_tuple=True)
+        return Visible(items, rows, torch.searchsorted(rows, torch.arange(len(h))))
+
+    def means(self, v: Visible, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Weighted sums over the records of v, v sigmoid(a)' and sigmoid(a): -dE/db, -dE/dW and -dE/dc."""
+        h = torch.sigmoid(self.hidden_input(v)) * weights[:, None]
+        of_items = torch.zeros_like(self.b).index_add_(0, v.items, weights[v.rows])
+        return of_items, torch.zeros_like(self.W).index_add_(0, v.items, h[v.rows]), h.sum(dim=0)
+
+    def pseudo_likelihood(self, batch: Batch) -> float:
+        """An estimate of the batch's weighted -sum_t ln p(v_t | v_-t), as the loss to show: its present items, and one
+        random item that stands for the absent ones (none if it is present)."""
+        v, weights, n = Visible.of(batch), torch.from_numpy(batch.weights), len(self.b)
+        a, soft = self.hidden_input(v), softplus
+        own, rest = a[v.rows], a[v.rows] - self.W[v.items]
+        phi = self.b[v.items] + (soft(own) - soft(rest)).sum(dim=1)
+        t = torch.randint(n, (len(batch),), generator=self.generator)
+        absent = torch.ones(len(batch)).index_fill_(0, v.rows[v.items == t[v.rows]], 0)
+        phi_t = self.b[t] + (soft(a + self.W[t]) - soft(a)).sum(dim=1)
+        return float((soft(-phi) * weights[v.rows]).sum() + n * (soft(phi_t) * absent * weights).sum())
