@@ -2,7 +2,7 @@
 
     python benchmarks/topk.py [records]
 
-(1) `kernels.mask` and `kernels.top_k` on a block of scores, beside numpy's `argpartition` and a sort of the k.
+(1) `ops.mask` and `kernels.top_k` on a block of scores, beside numpy's `argpartition` and a sort of the k.
 (2) `cvg.complete_batch` for all records, beside implicit's item-item `recommend` with the same co-occurrence counts.
 
 Data: Retail if COOCCUR_DATA names a folder that holds it, else random baskets over 16,000 items; `records` takes only
@@ -24,7 +24,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from cooccur import kernels
+from cooccur import kernels, ops
 from cooccur.baskets import Baskets
 from cooccur.models.graph import Cvg
 
@@ -72,7 +72,7 @@ def numpy_top_k(scores: Floats, baskets: Baskets, k: int) -> tuple[npt.NDArray[A
 
 def our_top_k(scores: Floats, baskets: Baskets, k: int) -> tuple[npt.NDArray[Any], Floats]:
     masked = scores.copy()  # numpy's negative is a copy too
-    kernels.mask(masked, baskets.indptr, baskets.indices)
+    ops.mask(masked, baskets.indptr, baskets.indices)
     return kernels.top_k(masked, k)
 
 

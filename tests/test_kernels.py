@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, random_array
 
-from cooccur import kernels
+from cooccur import kernels, ops
 
 Floats = npt.NDArray[np.float32]
 BLOCK = kernels.BLOCK
@@ -133,7 +133,7 @@ def test_spread_is_a_sparse_product(size: tuple[int, int, float, int]) -> None:
 
 def test_mask_hides_exactly_the_items_of_the_record() -> None:
     scores = np.zeros((3, 4), dtype=np.float32)
-    kernels.mask(scores, np.array([0, 2, 2, 3]), np.array([0, 3, 1], dtype=np.int32))
+    ops.mask(scores, np.array([0, 2, 2, 3]), np.array([0, 3, 1], dtype=np.int32))
     assert np.isnan(scores).tolist() == [[True, False, False, True], [False] * 4, [False, True, False, False]]
     assert not scores[~np.isnan(scores)].any()
 
@@ -151,7 +151,7 @@ def test_threads_change_no_bit(seed: int) -> None:
     def score() -> Floats:
         scores = np.zeros((records, n), dtype=np.float32)
         kernels.add_rows(scores, *own, *weights)
-        kernels.mask(scores, *own)
+        ops.mask(scores, *own)
         return scores
 
     one, two = both(score)
@@ -165,3 +165,28 @@ def test_threads_change_no_bit(seed: int) -> None:
     ):
         for left, right in zip(*both(run), strict=True):
             assert left.tobytes() == right.tobytes()
+
+
+@settings(deadline=None)
+@given(sizes, st.integers(1, 12))
+def test_a_few_records_by_numpy_are_what_many_are_by_the_kernels(size: tuple[int, int, float, int], k: int) -> None:
+    rows, n, density, seed = size
+    V, W = sparse(rows, n, density, seed), sparse(n, n, density, seed + 1)
+    W.data[:] = np.random.default_rng(seed).standard_normal(W.nnz)
+    own = V.indptr.astype(np.int64), V.indices
+    weights = W.indptr.astype(np.int64), W.indices, W.data
+    many, few = np.zeros((rows, n), dtype=np.float32), np.zeros((rows, n), dtype=np.float32)
+    kernels.add_rows(many, *own, *weights)
+    dense = np.ascontiguousarray(W.toarray())
+    summed = kernels.sum_rows(dense, *own)
+    ops.mask(many, *own)
+    best = kernels.top_k(many, k)
+    for r in range(rows):
+        one = np.array([0, own[0][r + 1] - own[0][r]]), V.indices[own[0][r] : own[0][r + 1]]
+        ops.add_rows(few[r : r + 1], *one, *weights)
+        assert ops.sum_rows(dense, *one).tobytes() == summed[r : r + 1].tobytes()
+        ops.mask(few[r : r + 1], *one)
+        items, values = ops.top_k(few[r : r + 1], k)
+        assert items.tobytes() == best[0][r : r + 1].tobytes()
+        assert values.tobytes() == best[1][r : r + 1].tobytes()
+    assert few.tobytes() == many.tobytes()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 IntArray = npt.NDArray[np.integer[Any]]
 Names = npt.NDArray[np.object_]
+FEW = 10_000  # pairs that are sorted before scipy would be imported
 _Array = TypeVar("_Array", bound=npt.NDArray[Any])
 
 
@@ -93,8 +94,6 @@ class Baskets:
         >>> Baskets.from_pairs(np.array([0, 1, 0]), np.array([1, 0, 1]), ["a", "b"], n_records=2).duplicates
         1
         """
-        from scipy.sparse import coo_matrix
-
         names = _distinct(items)
         ids = None if records is None else _names(records)
         height = (
@@ -104,6 +103,12 @@ class Baskets:
             outside = (numbers < 0) | (numbers >= limit)
             if outside.any():
                 raise InputError(f"{what} number {numbers[outside][0]}; there are {limit} {what}s, counted from 0")
+        if len(rows) < FEW:
+            keys = np.unique(np.asarray(rows, dtype=np.int64) * max(1, len(names)) + columns)
+            indptr = np.searchsorted(keys, np.arange(height + 1, dtype=np.int64) * max(1, len(names)))
+            return cls(indptr, keys % max(1, len(names)), names, ids, duplicates=len(rows) - len(keys))
+        from scipy.sparse import coo_matrix
+
         ones = np.ones(len(rows), dtype=np.int8)
         matrix = coo_matrix((ones, (rows, columns)), shape=(height, len(names))).tocsr()
         matrix.sum_duplicates()  # sorts within rows too

@@ -1,4 +1,4 @@
-"""The inner loops, compiled by Numba: add sparse rows into a block of scores, mask, top-k, rank.
+"""The inner loops, compiled by Numba: add sparse rows into a block of scores, top-k, rank.
 
 They know arrays and nothing else. All run in parallel over rows and each row is owned by one thread, so there are no
 races and the result does not depend on the number of threads. Compiled code is cached beside this file.
@@ -32,14 +32,6 @@ def add_rows(
             i = indices[p]
             for q in range(starts[i], starts[i + 1]):
                 row[columns[q]] += weights[q]
-
-
-@numba.njit(parallel=True, cache=True, nogil=True)
-def mask(scores: Floats, indptr: Ints, indices: Ints) -> None:
-    """scores[r, i] = NaN for the items of record r: no comparison holds for NaN, so they are never chosen."""
-    for r in numba.prange(len(indptr) - 1):
-        for p in range(indptr[r], indptr[r + 1]):
-            scores[r, indices[p]] = np.nan
 
 
 @numba.njit(parallel=True, cache=True, nogil=True)

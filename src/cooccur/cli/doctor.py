@@ -43,8 +43,8 @@ def _numba() -> dict[str, Any]:
 
     from cooccur import kernels
 
-    kernels.mask(np.zeros((1, 1), np.float32), np.zeros(2, np.int64), np.zeros(0, np.int32))  # starts the threads
-    cache = Path(kernels.mask.stats.cache_path or ".")
+    kernels.top_k(np.zeros((1, 1), np.float32), 1)  # starts the threads
+    cache = Path(kernels.top_k.stats.cache_path or ".")
     writable = os.access(cache, os.W_OK)
     return {
         "threading_layer": threading_layer(),

@@ -30,6 +30,7 @@ from typing import Any, ClassVar, Self, get_args, get_origin
 import numpy as np
 import numpy.typing as npt
 
+from cooccur import ops
 from cooccur.baskets import Baskets, Names
 from cooccur.errors import InputError, NotFittedError, ParameterError
 from cooccur.near import did_you_mean
@@ -150,11 +151,9 @@ class Model(ABC):
 
         The whole matrix: for many records over many items prefer `complete_batch` or `blocks`.
         """
-        from cooccur import kernels
-
         known, _ = self._known(baskets)
         scores = self._scores(known)
-        kernels.mask(scores, known.indptr, known.indices)
+        ops.mask(scores, known.indptr, known.indices)
         return scores
 
     def blocks(self, baskets: Baskets) -> Iterator[tuple[slice, Floats]]:
@@ -187,8 +186,6 @@ class Model(ABC):
         self, baskets: Any, k: int = 10, *, candidates: Iterable[str] | None = None, exclude: Iterable[str] = ()
     ) -> BatchCompletion:
         """The k best items of many records; unknown items are left out of the records and listed."""
-        from cooccur import kernels
-
         if k < 1:
             raise ParameterError(f"k = {k}; expected 1 or more")
         known, unknown = self._known(baskets)
@@ -199,17 +196,15 @@ class Model(ABC):
         for which, scores in self.blocks(known):
             if barred is not None:
                 scores[:, barred] = np.nan
-            items[which], values[which] = kernels.top_k(scores, width)
+            items[which], values[which] = ops.top_k(scores, width)
         return BatchCompletion(items, values, self.items_, tuple(unknown))
 
     def similar_items(self, item: str, k: int = 10) -> Completion:
         """The k items that go best with one item, however popular they are by themselves."""
-        from cooccur import kernels
-
         number = self.number(item)
         affinity = np.array(self._affinity(number), dtype=np.float32).reshape(1, -1)
         affinity[0, number] = np.nan
-        items, values = kernels.top_k(affinity, min(k, affinity.size))
+        items, values = ops.top_k(affinity, min(k, affinity.size))
         found = zip(items[0], values[0], strict=True)
         return Completion((item,), (), tuple(Suggestion(str(self.items_[i]), float(s)) for i, s in found if i >= 0))
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.errors import ParameterError
 from cooccur.models.base import Floats, Model, Reason, parameter
@@ -37,6 +38,7 @@ class PseudoLikelihood(LogOdds, Trained):
 
     rate: float = parameter(0.01, "learning rate of bias and hidden layers (Adam)", low=1e-6, high=10)
     pair_rate: float = parameter(0.1, "learning rate of the pairs (AdaGrad)", low=1e-6, high=10)
+    caution: float = parameter(1.0, "how much gradient a pair must see before it moves at full rate", low=0)
     pair_decay: float = parameter(0.0, "L2 pull of each pair towards its prior", low=0)
     prior: str = parameter("none", "where the pairs start", choices=("none", "counts"))
     memory: int = parameter(4000, "MB that the pairs may take", low=1)
@@ -71,13 +73,11 @@ class PseudoLikelihood(LogOdds, Trained):
     # -- asking -------------------------------------------------------------------------------------
 
     def _scores(self, baskets: Baskets) -> Floats:
-        from cooccur import kernels
-
         scores = np.zeros((len(baskets), len(self.items_)), dtype=np.float32)
         if len(self.columns_):
-            kernels.add_rows(scores, baskets.indptr, baskets.indices, self.starts_, self.columns_, self.weights_)
+            ops.add_rows(scores, baskets.indptr, baskets.indices, self.starts_, self.columns_, self.weights_)
         if self.R_.shape[1]:
-            scores += self._hidden(kernels.sum_rows(self.E_, baskets.indptr, baskets.indices)) @ self.R_.T
+            scores += self._hidden(ops.sum_rows(self.E_, baskets.indptr, baskets.indices)) @ self.R_.T
         scores += self.b_
         return scores
 

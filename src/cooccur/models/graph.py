@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.models.base import Floats, Model, Progress, Reason, parameter
 from cooccur.pairs import cooccurrence
@@ -41,10 +42,8 @@ class Graph(Model):
         self.weights_ = W
 
     def _scores(self, baskets: Baskets) -> Floats:
-        from cooccur import kernels
-
         scores = np.zeros((len(baskets), len(self.items_)), dtype=np.float32)
-        kernels.add_rows(scores, baskets.indptr, baskets.indices, self.starts_, self.columns_, self.weights_)
+        ops.add_rows(scores, baskets.indptr, baskets.indices, self.starts_, self.columns_, self.weights_)
         edges = np.concatenate(([0], np.cumsum(np.diff(self.starts_)[baskets.indices])))
         scores[np.diff(edges[baskets.indptr]) == 0] = self.frequencies_
         return scores

@@ -39,9 +39,10 @@ class Lbl(Trained):
 
     factors: int = parameter(64, "length d of the vectors", low=1)
     bias: bool = parameter(True, "the bias term b; without it an empty basket gets the popularity order")
-    tied: bool = parameter(False, "one vector an item in place of two, input and output")
-    rate: float = parameter(0.005, "learning rate (Adam)", low=1e-6, high=10)
+    tied: bool = parameter(True, "one vector an item in place of two, input and output")
+    rate: float = parameter(0.003, "learning rate (Adam)", low=1e-6, high=10)
     targets: int = parameter(4, "items left out of a record in a step; 0: each", low=0)
+    length: float = parameter(1.0, "a record of L items weighs L^-length", low=0, high=3)
     negatives: int = parameter(2000, "items drawn for the softmax in a step; 0: all of them, exactly", low=0)
 
     # -- learning -----------------------------------------------------------------------------------

@@ -72,7 +72,6 @@ class LkFvbm(LogOdds):
 
         n, records = baskets.n_items, len(baskets)
         F = holds(baskets, self.parts_)
-        F_by_part = F.T.tocsr()
         V = baskets.matrix.toarray().astype(np.float64)
         sign = 1 - 2 * V  # ln p(v_t | v_-t) = -softplus(sign phi)
         used = self.sets_ >= 0
@@ -82,22 +81,29 @@ class LkFvbm(LogOdds):
             nonlocal evaluations
             evaluations += 1
             progress(min(1.0, evaluations / self.iterations), f"evaluation {evaluations}")
-            b, w = x[:n], x[n:]
+            b, w = np.split(x / unit, [n])
             z = F @ self._readout(w)
             z += b
             z *= sign
-            cost = np.logaddexp(0, z).sum() + self.l2 / 2 * (w @ w)
-            delta = sign / (1 + np.exp(-z))
-            G = F_by_part @ delta
+            e = np.exp(-np.abs(z))
+            cost = np.maximum(z, 0).sum() + np.log1p(e).sum() + self.l2 / 2 * (w @ w)
+            delta = sign * np.where(z > 0, 1, e) / (1 + e)
+            G = F.T @ delta
             of_sets = np.where(used, G[self.part_of_, self.sets_], 0).sum(axis=1) + self.l2 * w
-            return float(cost) / records, np.concatenate([delta.sum(axis=0), of_sets]) / records
+            return float(cost) / records, np.concatenate([delta.sum(axis=0), of_sets]) / unit / records
 
         share = (baskets.frequencies + 0.5) / (records + 1)
         start = np.concatenate([np.log(share / (1 - share)), np.zeros(len(self.sets_))])
+        # in units of its own curvature (that of independent items) a rare set is as easy to fit as a frequent one
+        spread = share * (1 - share)
+        counts = np.asarray(F.sum(axis=0)).ravel()
+        of_sets = np.where(used, counts[self.part_of_] * spread[self.sets_], 0).sum(axis=1) + self.l2
+        unit = np.sqrt(np.concatenate([records * spread, of_sets]) / records)
         options = {"maxiter": self.iterations, "maxfun": 2 * self.iterations, "maxcor": 20, "gtol": 1e-6, "ftol": 1e-10}
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
-        self.b_: Floats = found.x[:n].astype(np.float32)
-        self.weights_: Floats = found.x[n:].astype(np.float32)
+        found = minimize(loss, start * unit, jac=True, method="L-BFGS-B", options=options)
+        b, w = np.split(found.x / unit, [n])
+        self.b_: Floats = b.astype(np.float32)
+        self.weights_: Floats = w.astype(np.float32)
 
     def _readout(self, w: npt.NDArray[Any]) -> Doubles:
         """(parts, n_items) M."""

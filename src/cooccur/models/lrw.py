@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.evaluation.metrics import top_at
 from cooccur.evaluation.removal import hold_out, rank_block
@@ -55,8 +56,6 @@ class Lrw(Model):
         self.weights_ = C.data / np.repeat(self.degree_, np.diff(C.indptr))
 
     def _choose_steps(self, baskets: Baskets, progress: Progress) -> int:
-        from cooccur import kernels
-
         learn, removals = hold_out(baskets, share=0.1, seed=self.random_state, at_most=1000)
         if not len(removals) or not learn.nnz:
             return 1
@@ -65,21 +64,21 @@ class Lrw(Model):
         for start in range(0, len(removals), WALKERS):
             part = removals[slice(start, start + WALKERS)]
             for step, scores in enumerate(self._walk(part.rest, 4)):
-                kernels.mask(scores, part.rest.indptr, part.rest.indices)
+                ops.mask(scores, part.rest.indptr, part.rest.indices)
                 hits[step] += top_at(rank_block(scores, part), 10).sum()
             progress(min(1.0, (start + WALKERS) / len(removals)), "choosing the number of steps")
         return int(hits.argmax()) + 1
 
     def _walk(self, baskets: Baskets, steps: int) -> list[Floats]:
         """The scores (records, n_items) after each step."""
-        from cooccur import kernels
-
         first = np.zeros((len(baskets), len(self.items_)), dtype=np.float32)
-        kernels.add_rows(first, baskets.indptr, baskets.indices, self.starts_, self.columns_, self.weights_)
+        ops.add_rows(first, baskets.indptr, baskets.indices, self.starts_, self.columns_, self.weights_)
         after = [first]
         walkers = first.T
         for _ in range(1, steps):
             level = np.ascontiguousarray(walkers / self.degree_[:, None])
+            from cooccur import kernels  # not for a single step
+
             walkers = kernels.spread(level, self.starts_, self.columns_, self.weights_) * self.degree_[:, None]
             after.append(np.ascontiguousarray(walkers.T) + (after[-1] if self.total else np.float32(0)))
         return after

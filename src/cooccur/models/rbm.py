@@ -50,6 +50,7 @@ class Rbm(LogOdds, Trained):
     hidden: int = parameter(64, "hidden units", low=1)
     steps: int = parameter(1, "Gibbs steps k of a learning step", low=1)
     persistent: bool = parameter(False, "chains go on from where the last step left them, not from the records")
+    chains: int = parameter(256, "how many persistent chains", low=1)
     rate: float = parameter(0.005, "learning rate (Adam)", low=1e-6, high=10)
     decay: float = parameter(0.0, "L2 pull of the weights W towards 0", low=0)
     scale: float = parameter(0.1, "standard deviation of the first weights W", low=1e-6)

@@ -61,7 +61,7 @@ class Autoencoder:
                 torch.sigmoid_(z).numpy(), batch.indptr, batch.indices, batch.weights, np.empty(0, dtype=np.float32)
             )
             present = weights @ torch.nn.functional.softplus(-z_own)
-            pair_kernels.put(z.numpy(), batch.indptr, batch.indices, (weights * torch.sigmoid(-z_own)).numpy())
+            z[rows, indices] = weights * torch.sigmoid(-z_own)
             self.R.grad = -(z.T @ H)
             self.b.grad = -z.sum(dim=0)
             down = -(z @ self.R)

@@ -38,7 +38,7 @@ class EnergyLearner:
             chosen = support.choose(baskets, model.memory)
             self.energy.pairs = PairTerm.zeros(
                 chosen.starts, chosen.columns, rate=model.pair_rate, decay=model.pair_decay, tied=tied,
-                adaptive=model.optimiser == "adaptive",
+                adaptive=model.optimiser == "adaptive", caution=model.caution,
             )  # fmt: skip
         if widths:
             self._hidden(n, widths, float(baskets.lengths.mean()), generator)

@@ -16,7 +16,7 @@ from cooccur.training.softmax import LogBilinear, choose_left_out, draw_rivals
 if TYPE_CHECKING:
     from cooccur.models.lbl import Lbl
 
-START = 0.1  # spread of the first vectors: logits start well below one, so that the bias leads
+START = 0.01  # spread of the first vectors: small, or else the sum over a long record starts as noise that is hard to unlearn
 
 
 class LblLearner:

@@ -28,6 +28,7 @@ import torch
 from cooccur.training import pair_kernels
 from cooccur.training.batches import Batch
 from cooccur.training.pair_term import EVERY, PairTerm
+from cooccur.training.portable import PortablePairs
 
 
 @dataclass(eq=False)
@@ -36,7 +37,7 @@ class Energy:
 
     n_items: int
     b: torch.Tensor | None
-    pairs: PairTerm | None
+    pairs: PairTerm | PortablePairs | None
     E: torch.Tensor | None = None  # (n, h_1)
     layers: list[tuple[torch.Tensor | None, torch.Tensor]] = field(default_factory=list)  # (W_i or None, B_i)
     R: torch.Tensor | None = None  # (n, h_1 + ... + h_k)
@@ -44,6 +45,8 @@ class Energy:
     dropout: float = 0.0
     dtype: torch.dtype = torch.float32
     generator: torch.Generator | None = None
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    portable: bool = False  # torch's own operations in place of the kernels, as any device but a CPU needs
 
     def dense(self) -> dict[str, torch.Tensor]:
         """The dense parameters by name, for the optimiser and the model file."""
@@ -67,14 +70,13 @@ class Energy:
         """
         slot = EVERY if sample is None else sample.slot
         width = self.n_items if sample is None else len(sample.items)
-        indices = torch.from_numpy(batch.indices.astype(np.int64))
-        rows = torch.from_numpy(batch.rows)
-        z = torch.zeros((len(batch), width), dtype=self.dtype)
-        z_own = torch.zeros(len(indices), dtype=self.dtype)
+        indices, rows = self._tensor(batch.indices.astype(np.int64)), self._tensor(batch.rows)
+        z = torch.zeros((len(batch), width), dtype=self.dtype, device=self.device)
+        z_own = torch.zeros(len(indices), dtype=self.dtype, device=self.device)
         if self.pairs is not None:
             self.pairs.add(z, batch, slot)
-            z_own += torch.from_numpy(self.pairs.inside(batch, z, slot))
-        chosen = None if sample is None else torch.from_numpy(sample.items)
+            z_own += self.pairs.inside(batch, z, slot)
+        chosen = None if sample is None else self._tensor(sample.items)
         H = H_own = R_own = R = None
         if self.R is not None and self.E is not None:
             H, H_own = self._hidden_layers(batch, indices, rows)
@@ -90,9 +92,11 @@ class Energy:
             loss, delta_own = self._deltas(z, z_own, batch, rows, sample)
             if self.R is not None and R is not None and R_own is not None and H is not None and H_own is not None:
                 self._hidden_gradients(z, delta_own, indices, chosen, R, R_own, H, H_own)
-        own_slots = batch.indices.astype(np.int64) if sample is None else sample.slot[batch.indices]
-        self._finish(z, delta_own, batch, indices, chosen, own_slots)
+            self._finish(z, delta_own, batch, indices, chosen, slot)
         return loss, z, slot
+
+    def _tensor(self, array: npt.NDArray[Any]) -> torch.Tensor:
+        return torch.from_numpy(array).to(self.device)
 
     def _hidden_layers(
         self, batch: Batch, indices: torch.Tensor, rows: torch.Tensor
@@ -100,20 +104,18 @@ class Energy:
         assert self.E is not None
         kept = self.E[indices]
         if self.dropout:
-            keep = torch.rand(len(indices), generator=self.generator) >= self.dropout
+            keep = (torch.rand(len(indices), generator=self.generator) >= self.dropout).to(self.device)
             kept = kept * keep[:, None] / (1 - self.dropout)
-        a = torch.zeros((len(batch), self.E.shape[1]), dtype=self.dtype).index_add(0, rows, kept)
+        a = torch.zeros((len(batch), self.E.shape[1]), dtype=self.dtype, device=self.device).index_add(0, rows, kept)
         return self.hidden(a), self.hidden(a[rows] - kept)
 
     def _deltas(
         self, z: torch.Tensor, z_own: torch.Tensor, batch: Batch, rows: torch.Tensor, sample: Sample | None
     ) -> tuple[float, torch.Tensor]:
         """z becomes the gradient of the absent items (0 at present ones); that of the present ones is returned."""
-        weights = torch.from_numpy(batch.weights).to(self.dtype)
+        weights = self._tensor(batch.weights).to(self.dtype)
         torch.sigmoid_(z)
-        own = batch.indices.astype(np.int64) if sample is None else sample.slot[batch.indices]
-        columns = np.empty(0, dtype=np.float32) if sample is None else sample.weights
-        absent = pair_kernels.negatives(z.numpy(), batch.indptr, own, batch.weights, columns)
+        absent = self._absent(z, batch, sample)
         p = torch.sigmoid(z_own)
         if self.sharpness:
             present = ((1 - p**self.sharpness) / self.sharpness) * weights[rows]
@@ -121,7 +123,21 @@ class Energy:
         else:
             present = torch.nn.functional.softplus(-z_own) * weights[rows]
             delta = weights[rows] * (1 - p)
-        return float(present.sum()) + float(absent @ batch.weights), delta
+        return float(present.sum()) + absent, delta
+
+    def _absent(self, z: torch.Tensor, batch: Batch, sample: Sample | None) -> float:
+        """Probabilities become gradients in place (0 at present items); returns the absent items' loss."""
+        own = batch.indices.astype(np.int64) if sample is None else sample.slot[batch.indices]
+        if not self.portable:
+            columns = np.empty(0, dtype=np.float32) if sample is None else sample.weights
+            return float(pair_kernels.negatives(z.numpy(), batch.indptr, own, batch.weights, columns) @ batch.weights)
+        z[self._tensor(batch.rows), self._tensor(own)] = 0
+        weights = self._tensor(batch.weights).to(self.dtype)[:, None]
+        if sample is not None:
+            weights = weights * self._tensor(sample.weights).to(self.dtype)
+        loss = -(weights * torch.log1p(-z.clamp(max=1 - 1e-7))).sum()
+        z *= -weights
+        return float(loss)
 
     def _hidden_gradients(
         self, delta: torch.Tensor, delta_own: torch.Tensor, indices: torch.Tensor, chosen: torch.Tensor | None,
@@ -138,7 +154,7 @@ class Energy:
 
     def _finish(
         self, delta: torch.Tensor, delta_own: torch.Tensor, batch: Batch, indices: torch.Tensor,
-        chosen: torch.Tensor | None, own_slots: npt.NDArray[np.int64],
+        chosen: torch.Tensor | None, slot: npt.NDArray[np.int64],
     ) -> None:  # fmt: skip
         """The bias's gradient, and the present items' own gradients put where the pair term looks for them."""
         if self.b is not None:
@@ -147,7 +163,8 @@ class Energy:
                 total = torch.zeros_like(self.b).index_add_(0, chosen, total)
             self.b.grad = -total.index_add_(0, indices, delta_own)
         if self.pairs is not None:
-            pair_kernels.put(delta.numpy(), batch.indptr, own_slots, delta_own.numpy())
+            own = slot[batch.indices] if len(slot) else batch.indices.astype(np.int64)
+            delta[self._tensor(batch.rows), self._tensor(own)] = delta_own
 
 
 @dataclass(frozen=True, eq=False)

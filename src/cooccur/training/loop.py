@@ -16,14 +16,14 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from cooccur import kernels
+from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.errors import CooccurError
 from cooccur.evaluation.metrics import top_at
 from cooccur.evaluation.removal import Removals, rank_block
 from cooccur.training.batches import Batch, batches, record_weights
 
-Arrays = list[npt.NDArray[Any]]
+Arrays = list[Any]  # numpy arrays, or torch tensors on another device
 
 
 class Learner(Protocol):
@@ -85,7 +85,7 @@ def train(
     rng = np.random.default_rng([plan.seed, 3])
     weights = record_weights(baskets, plan.length)
     history = History([], -1, False)
-    best_value, best_arrays = -math.inf, [array.copy() for array in learner.arrays()]
+    best_value, best_arrays = -math.inf, _copies(learner)
     started = time.perf_counter()
     try:
         for epoch in range(plan.epochs):
@@ -102,7 +102,7 @@ def train(
             history.epochs.append(Epoch(epoch, loss / len(baskets), top1, top10, seconds, len(baskets) / seconds))
             if top10 is None or top10 > best_value:
                 best_value, history.best = top10 if top10 is not None else best_value, epoch
-                best_arrays = [array.copy() for array in learner.arrays()]
+                best_arrays = _copies(learner)
             answers = [callback(history.epochs[-1]) for callback in callbacks]
             if any(answers) or (top10 is not None and epoch - history.best >= plan.patience):
                 break
@@ -119,11 +119,15 @@ def validate(learner: Learner, removals: Removals) -> tuple[float, float]:
     for start in range(0, len(removals), 256):
         part = removals[slice(start, start + 256)]
         scores = learner.scores(part.rest)
-        kernels.mask(scores, part.rest.indptr, part.rest.indices)
+        ops.mask(scores, part.rest.indptr, part.rest.indices)
         ranks = rank_block(scores, part)
         hits += top_at(ranks, 1).sum(), top_at(ranks, 10).sum()
     top1, top10 = 100 * hits / len(removals)
     return float(top1), float(top10)
+
+
+def _copies(learner: Learner) -> Arrays:
+    return [array.copy() if isinstance(array, np.ndarray) else array.clone() for array in learner.arrays()]
 
 
 def _rate(plan: Plan, share: float) -> float:

@@ -157,15 +157,6 @@ def negatives(
 
 
 @numba.njit(parallel=True, cache=True, nogil=True)
-def put(block: Floats, indptr: Ints, slots: Ints, values: Floats) -> None:
-    """block[r, slots[q]] = values[q] for each occurrence q of record r that has a slot."""
-    for r in numba.prange(len(indptr) - 1):
-        for q in range(indptr[r], indptr[r + 1]):
-            if slots[q] >= 0:
-                block[r, slots[q]] = values[q]
-
-
-@numba.njit(parallel=True, cache=True, nogil=True)
 def take(block: Floats, indptr: Ints, indices: Ints) -> Floats:
     """The entries block[r, t] for each occurrence (r, t)."""
     out = np.empty(len(indices), dtype=block.dtype)

@@ -2,7 +2,7 @@
 
     z(v, t) += sum_{i in I_v} R0_it        (no diagonal, so t never speaks for itself)
 
-On a CPU the loops of `pair_kernels` do the work; on any other device the same sums are torch's gather and index_add.
+On a CPU the loops of `pair_kernels` do the work; `portable` has the same for any other device.
 Memory: 12 bytes a pair (column, weight, accumulator), 8 more with a prior (anchor, and what a record's own count gave).
 """
 
@@ -44,11 +44,14 @@ class PairTerm:
 
     @classmethod
     def zeros(
-        cls, starts: npt.NDArray[np.int64], columns: npt.NDArray[np.int32], dtype: Any = np.float32, **settings: Any
-    ) -> PairTerm:
+        cls, starts: npt.NDArray[np.int64], columns: npt.NDArray[np.int32], dtype: Any = np.float32,
+        caution: float = 0.0, **settings: Any,
+    ) -> PairTerm:  # fmt: skip
+        """All weights 0. `caution` is where the accumulators start: a pair whose gradients have not yet summed up to it
+        moves little, so what is rarely seen stays near its prior."""
         none = np.empty(0, dtype=dtype)
         size = len(columns)
-        return cls(starts, columns, np.zeros(size, dtype), np.zeros(size, dtype), none, none, **settings)
+        return cls(starts, columns, np.zeros(size, dtype), np.full(size, caution, dtype), none, none, **settings)
 
     def add(self, z: torch.Tensor, batch: Batch, slot: npt.NDArray[np.int64] = EVERY) -> None:
         """z[r, t] (or z[r, slot[t]]) += the pair sums of each record."""
@@ -58,13 +61,13 @@ class PairTerm:
         else:
             kernels.add_rows(z.numpy(), *where)
 
-    def inside(self, batch: Batch, z: torch.Tensor, slot: npt.NDArray[np.int64] = EVERY) -> Floats:
+    def inside(self, batch: Batch, z: torch.Tensor, slot: npt.NDArray[np.int64] = EVERY) -> torch.Tensor:
         """(P,) the pair sums of the occurrences, read from a `z` that holds nothing but what `add` put there."""
         own = slot[batch.indices] if len(slot) else batch.indices
         sums = pair_kernels.take(z.numpy(), batch.indptr, own)
         if len(self.own):
             sums += pair_kernels.inside(batch.indptr, batch.indices, self.starts, self.columns, self.own)
-        return sums
+        return torch.from_numpy(sums)
 
     def gradient(
         self, delta: torch.Tensor, batch: Batch, slot: npt.NDArray[np.int64] = EVERY

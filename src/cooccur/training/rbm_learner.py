@@ -55,8 +55,8 @@ class RbmLearner:
         else:
             self.b, self.W, self.c = (torch.from_numpy(array.copy()) for array in (model.b_, model.W_, model.c_))
         self.optimiser = torch.optim.Adam([self.b, self.W, self.c], lr=model.rate)
-        chosen = np.random.default_rng([model.random_state, 5]).integers(len(baskets), size=model.batch)
-        self.chains = Visible.of(baskets[chosen])  # used by persistent chains only
+        chosen = np.random.default_rng([model.random_state, 5]).integers(len(baskets), size=model.chains)
+        self.chains = Visible.of(baskets[chosen])
 
     # -- the learner ----------------------------------------------------------------------------------
 
