@@ -36,7 +36,8 @@ def shop() -> tuple[Baskets, Baskets]:
 
 
 @cache
-def _fitted(spec: str, toy: bool) -> Model:
+def fitted(spec: str, toy: bool) -> Model:
+    """A model that several tests ask: on the toy, or on the planted shop."""
     return make_model(spec).fit(Baskets.from_lists(TOY) if toy else shop()[0])
 
 
@@ -47,11 +48,11 @@ class Contract:
 
     @pytest.fixture
     def toy(self) -> Model:
-        return _fitted(self.spec, True)
+        return fitted(self.spec, True)
 
     @pytest.fixture
     def trained(self) -> Model:
-        return _fitted(self.spec, False)
+        return fitted(self.spec, False)
 
     def test_order_of_items_changes_nothing(self, toy: Model) -> None:
         assert toy.complete(["milk", "bread"]).suggestions == toy.complete(["bread", "milk"]).suggestions
@@ -155,7 +156,7 @@ class Contract:
         with pytest.raises(InputError, match="a matrix 2 wide; the model knows 6 items"):
             toy.scores(np.array([[1, 0]]))
 
-    def test_not_fitted(self) -> None:
+    def test_notfitted(self) -> None:
         with pytest.raises(NotFittedError, match="has not learned yet; call fit first"):
             make_model(self.spec).complete(["milk"])
 
@@ -186,7 +187,7 @@ class Contract:
 
     def test_beats_popularity_on_the_planted_shop(self, trained: Model) -> None:
         removals = remove_items(shop()[1], seed=5)
-        mine, popular = (top_at(rank(model, removals), 10).mean() for model in (trained, _fitted("popularity", False)))
+        mine, popular = (top_at(rank(model, removals), 10).mean() for model in (trained, fitted("popularity", False)))
         if self.beats_popularity:
             assert mine > popular + 0.02
         else:

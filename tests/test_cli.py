@@ -73,7 +73,7 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 # -- every command ------------------------------------------------------------------------------------
 
 COMMANDS = [
-    (["demo"], "3. A basket holds pasta sauce and parmesan. What is missing?"),
+    (["demo"], "3. A basket holds flour, eggs and coffee filters. What is missing?"),
     (["datasets"], "slashdot0811-undirected    77,360   77,360      938,360  no"),
     (["describe", "shop.txt"], "record length         records"),
     (["fit", "shop.txt", "-m", "lrw:steps=2", "-o", "walk.model"], "Next: cooccur complete walk.model"),

@@ -24,10 +24,8 @@ class TestLbl(Contract):
     trained_by_steps = True
 
 
-class TestLblTiedAndSampled(Contract):
-    """The options that are not the default, and an empty basket without a bias."""
-
-    spec = "lbl:bias=no,negatives=20"
+class TestLblWithTwoVectorsAndSampledRivals(Contract):
+    spec = "lbl:tied=no,negatives=20"
     trained_by_steps = True
 
 
@@ -143,6 +141,12 @@ def test_left_out_items_are_distinct_and_as_many_as_asked() -> None:
         seen |= set(chosen.tolist())
     assert seen == set(EACH.tolist())
     assert choose_left_out(BATCH, 0, rng).tolist() == EACH.tolist()
+
+
+def test_without_a_bias_an_empty_basket_gets_the_popularity_order() -> None:
+    model = Lbl(bias=False, epochs=2).fit(TOY)
+    assert model.complete([]).items[0] == "bread"
+    assert not model.b_.any()
 
 
 def test_tied_is_one_vector_an_item() -> None:

@@ -99,6 +99,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     2
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    # Numba's threads and torch's take turns; those that wait must sleep, not spin on the cores that the others need.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a name that the terminal cannot show is no reason to fail

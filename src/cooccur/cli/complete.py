@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -86,14 +87,17 @@ def _complete_one(model: Model, items: list[str], k: int, explain: bool, as_json
         say("warning: no item of the basket is known; this is what the model suggests to an empty one")
     reasons = [model.explain(found.basket, s.item) for s in found] if explain and found.basket else []
     if as_json:
-        rows = [{"rank": rank, "item": s.item, "score": s.score} for rank, s in enumerate(found, 1)]
+        rows: list[dict[str, Any]] = [{"rank": rank, **asdict(s)} for rank, s in enumerate(found, 1)]
         for row, reason in zip(rows, reasons, strict=False):
             shares = [{"item": item, "share": share} for item, share in reason.shares]
-            row["reason"] = {"prior": reason.prior, "shares": shares, "rest": reason.rest}
+            together = [{"item": item, "share": share} for item, share in reason.hidden]
+            row["reason"] = {"prior": reason.prior, "shares": shares, "rest": reason.rest, "hidden": together}
         about = {"model": model.name, "score_is": model.score_is}
         print_json(about | {"basket": found.basket, "unknown": found.unknown, "suggestions": rows})
         return
-    console().print(f"{', '.join(found.basket) or 'an empty basket'} · score: {model.score_is} ({model.name})")
+    chance = all(s.probability is not None for s in found)
+    what = "probability given the basket; reasons in log-odds" if chance else f"score: {model.score_is}"
+    console().print(f"{', '.join(found.basket) or 'an empty basket'} · {what} ({model.name})")
     print_suggestions(found, reasons)
 
 
@@ -110,7 +114,11 @@ def print_suggestions(found: Completion, reasons: list[Reason] | None = None) ->
     digits = decimals(scores)
     for rank, suggestion in enumerate(found, 1):
         share = (suggestion.score - lowest) / (highest - lowest) if highest > lowest else 0.0
-        table.add_row(str(rank), suggestion.item, f"{suggestion.score:,.{digits}f}", bar(share))
+        p = suggestion.probability
+        table.add_row(
+            str(rank), suggestion.item, f"{suggestion.score:,.{digits}f}" if p is None else f"{100 * p:.1f}%",
+            bar(share if p is None else p),
+        )  # fmt: skip
         for words, value in _parts(reasons[rank - 1]) if reasons else ():
             part = Text(f"{value:+,.{digits}f}", style="dim")
             table.add_row("", Text(f"  {words}", style="dim"), part, bar(abs(value) / (highest - lowest or 1)))
@@ -121,6 +129,7 @@ def _parts(reason: Reason) -> list[tuple[str, float]]:
     """The score taken apart; what is nothing is left out."""
     parts = [*((f"because of {item}", share) for item, share in reason.shares)]
     parts += [("by itself", reason.prior), ("the items together", reason.rest)]
+    parts += [(f"  of it lost without {item}", share) for item, share in reason.hidden]
     return [(words, value) for words, value in parts if abs(value) > 1e-6 * abs(reason.score)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,9 +15,9 @@ from cooccur.cli.output import bar, check_output, console, indented, print_json,
 if TYPE_CHECKING:
     from cooccur.models.base import Completion, Reason
 
-MODELS = ("popularity", "cvg", "normcvg", "lwcvg")
-RECORDS = 20_000
-BASKET = ("pasta sauce", "parmesan")
+MODELS = ("popularity", "lwcvg", "ease", "dem")
+RECORDS = 15_000
+BASKET = ("flour", "eggs", "coffee filters")
 
 
 def demo(
@@ -77,25 +78,26 @@ def _tell(
         out.print(f"   {row['label']:12}{row['top1_mean']:11.1f}%{row['top10_mean']:13.1f}%  {bar(share)}")
     indented(
         out,
-        "All but popularity know which two products meet in a basket. None of them can see a recipe: in this shop "
-        "flour and eggs together call for maple syrup, but neither does alone, and these models only add up what "
-        "each product says alone.",
+        "lwcvg and ease know which two products meet in a basket. Only dem, the deep one, can see a recipe: in this "
+        "shop flour and eggs together call for maple syrup, though neither does alone.",
         3,
     )
-    head(f"3. A basket holds {' and '.join(found.basket)}. What is missing?")
+    head(f"3. A basket holds {_listed(found.basket)}. What is missing?")
     indented(out, f"{board[0]['label']}, the best at the first guess, says:", 3)
     for rank, (suggestion, reason) in enumerate(zip(found, reasons, strict=True), 1):
-        out.print(f"   {rank}. {suggestion.item:14}{bar(suggestion.score / found.suggestions[0].score)}")
+        chance = suggestion.probability
+        share = suggestion.score / found.suggestions[0].score if chance is None else chance
+        out.print(f"   {rank}. {suggestion.item:14}{bar(share)}" + ("" if chance is None else f" {chance:.0%}"))
         indented(out, in_words(reason), 6, "dim")
     head("What to type next")
     if keep:
-        ask = ("complete", str(keep), "pasta", "bread", "--explain"), ("similar", str(keep), "pasta")
+        ask = ("complete", str(keep), "pasta sauce", "parmesan", "--explain"), ("similar", str(keep), "pasta")
         steps = [(shlex.join(["cooccur", *words]), "") for words in ask]
     else:
         steps = [("cooccur demo --keep shop.model", "keep this model, to ask it more")]
     steps += [
         ("cooccur describe FILE", "look at baskets of your own"),
-        ("cooccur evaluate FILE -m cvg -m lwcvg", "see which model suits them"),
+        ("cooccur evaluate FILE -m lwcvg -m dem", "see which model suits them"),
         ("cooccur --help", "everything else"),
     ]
     for command, what in steps:
@@ -103,19 +105,28 @@ def _tell(
 
 
 def in_words(reason: Reason) -> str:
-    """The shares of a reason as a sentence.
+    """The effects of a reason as a sentence.
 
     >>> from cooccur.models.base import Reason
     >>> in_words(Reason("coffee", 0.9, 0.0, (("filters", 0.7), ("milk", 0.2)), 0.0))
-    'because filters (+0.70) and milk (+0.20) are often bought with it'
+    'because filters (+0.70) and milk (+0.20) go with it'
+    >>> in_words(Reason("syrup", 2.9, -1.0, (("flour", 0.1),), 3.8, (("flour", 3.0),)))
+    'because flour (+3.10) goes with it, in combination'
     >>> in_words(Reason("coffee", 0.2, 0.2, (), 0.0))
     'because many customers buy it'
     """
-    shares = [f"{item} ({value:+.2f})" for item, value in reason.shares if value > 0]
-    if not shares:
+    strong = [(item, value) for item, value in reason.effects if value > 0.1 * max(abs(v) for _, v in reason.effects)]
+    if not strong:
         return "because many customers buy it"
-    listed = ", ".join(shares[:-1]) + " and " + shares[-1] if len(shares) > 1 else shares[0]
-    return f"because {listed} {'are' if len(shares) > 1 else 'is'} often bought with it"
+    together = sum(value for _, value in reason.hidden) > sum(value for _, value in reason.shares)
+    return (
+        f"because {_listed([f'{item} ({value:+.2f})' for item, value in strong])} "
+        f"{'go' if len(strong) > 1 else 'goes'} with it" + (", in combination" if together else "")
+    )
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(words[:-1]) + " and " + words[-1] if len(words) > 1 else words[0]
 
 
 def _as_json(board: list[dict[str, Any]], found: Completion, reasons: list[Reason], keep: Path | None) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from cooccur.cli.data import load
 from cooccur.cli.options import Data, Json, Reading, Threads, unfolded
-from cooccur.cli.output import check_output, console, print_json, progress, size
+from cooccur.cli.output import check_output, console, print_json, progress, say, size
 
 
 @unfolded
@@ -38,6 +38,8 @@ def fit(
     with progress(f"learning {model}") as report:
         learner.fit(baskets, progress=report)
     seconds = time.perf_counter() - start
+    if getattr(getattr(learner, "history_", None), "interrupted", False):
+        say("interrupted: the best epoch so far is kept")
     learner.save(output)
     arrays = {name.rstrip("_"): getattr(learner, name) for name in learner.arrays}
     found: dict[str, Any] = {

@@ -92,6 +92,8 @@ def _one(
     model = make_model(label)
     with measured() as fitting:
         model.fit(training, progress=lambda share, words: progress(done + 0.9 * share / parts, f"{label}: {words}"))
+    if getattr(getattr(model, "history_", None), "interrupted", False):
+        raise KeyboardInterrupt  # a fit that was cut short is worth keeping, a figure about it is not
     with measured() as ranking:
         ranks = rank(model, test)
     row: dict[str, Any] = {"model": model.name, "label": label, "params": model.get_params()}

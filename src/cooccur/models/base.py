@@ -57,10 +57,11 @@ def parameter(
 
 @dataclass(frozen=True)
 class Suggestion:
-    """One suggested item and its score."""
+    """One suggested item, its score and, where the score is a log-odds, the probability that it belongs there."""
 
     item: str
     score: float
+    probability: float | None = None
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,14 @@ class Reason:
     prior: float
     shares: tuple[tuple[str, float], ...]
     rest: float
-    hidden: tuple[tuple[str, float], ...] = ()  # of an energy model: what leaving an item out takes from `rest`
+    hidden: tuple[tuple[str, float], ...] = ()  # of a deep model: what leaving an item out takes from `rest`
+
+    @property
+    def effects(self) -> tuple[tuple[str, float], ...]:
+        """What each item does in all, by itself and in combination, largest first."""
+        total = dict(self.hidden)
+        found = [(item, share + total.get(item, 0.0)) for item, share in self.shares]
+        return tuple(sorted(found, key=lambda effect: -abs(effect[1])))
 
 
 @dataclass(frozen=True)
@@ -122,6 +130,10 @@ class Model(ABC):
 
     @abstractmethod
     def _scores(self, baskets: Baskets) -> Floats: ...
+
+    def _probability(self, score: float) -> float | None:
+        """What a score says as a probability, where it says one."""
+        return None
 
     def _affinity(self, item: int) -> Floats:
         """(n_items,) what the presence of one item adds to the score of each other one."""
@@ -176,7 +188,7 @@ class Model(ABC):
         names = list(dict.fromkeys(str(item) for item in basket))
         batch = self.complete_batch([names], k, candidates=candidates, exclude=exclude)
         found = [
-            Suggestion(str(self.items_[item]), float(score))
+            Suggestion(str(self.items_[item]), float(score), self._probability(float(score)))
             for item, score in zip(batch.items[0], batch.scores[0], strict=True)
             if item >= 0
         ]

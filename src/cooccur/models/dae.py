@@ -3,9 +3,10 @@
     h_1 = sigmoid(sum_{i in I_v, i not dropped} E_i + B_1)      h_i = sigmoid(W_i h_{i-1} + B_i)      i = 2 .. k
     p(t in v) = sigmoid(z_t)                                    z_t = b_t + R_t . h_k
 
-While learning, each item is dropped from the input with probability `corruption`, anew at each step, and all items of the
-record are to be found again: cross-entropy over all N items. See `training/dae_learner.py`.
-The score is z with the whole basket as input.
+While learning, each item is dropped from the input with probability c (`corruption`), anew at each step, what is left
+is scaled by 1 / (1 - c), and the record is to be found again: cross-entropy over all N items, in which an item that was
+not dropped, and so has only to be copied, counts `kept`. The score is z with the whole basket as input, unscaled.
+See `training/dae_learner.py`.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.errors import ParameterError
 from cooccur.models import layers
-from cooccur.models.base import Floats, Model, parameter
+from cooccur.models.base import Floats, Model, Progress, parameter
 from cooccur.models.trained import Trained
 
 if TYPE_CHECKING:
@@ -42,12 +44,12 @@ class Dae(Trained):
     arrays: ClassVar[tuple[str, ...]] = ("E_", "layers_", "sizes_", "R_", "b_")
 
     hidden: str = parameter("64", "widths of the hidden layers, as in 64x32")
-    corruption: float = parameter(0.5, "share of the items dropped from the input while learning", low=0, high=0.95)
+    corruption: float = parameter(0.35, "share of the items dropped from the input while learning", low=0, high=0.95)
     kept: float = parameter(
-        1.0, "what an item that was not dropped counts in the loss, beside 1 for the dropped", low=0
+        0.1, "what an item that was not dropped counts in the loss, beside 1 for the dropped", low=0
     )
-    scaled: bool = parameter(False, "")
-    rate: float = parameter(0.005, "learning rate (Adam)", low=1e-6, high=10)
+    negatives: int = parameter(2000, "absent items drawn in a step; 0: all of them, exactly", low=0)
+    rate: float = parameter(0.02, "learning rate (Adam)", low=1e-6, high=10)
 
     def widths(self) -> tuple[int, ...]:
         """The widths of the hidden layers."""
@@ -60,7 +62,7 @@ class Dae(Trained):
 
     # -- learning -----------------------------------------------------------------------------------
 
-    def _learner(self, baskets: Baskets, fresh: bool) -> Learner:
+    def _learner(self, baskets: Baskets, fresh: bool, progress: Progress) -> Learner:
         from cooccur.training.dae_learner import DaeLearner
 
         return DaeLearner(self, baskets, fresh=fresh)
@@ -77,7 +79,5 @@ class Dae(Trained):
     # -- asking -------------------------------------------------------------------------------------
 
     def _scores(self, baskets: Baskets) -> Floats:
-        from cooccur import kernels
-
-        a = kernels.sum_rows(self.E_, baskets.indptr, baskets.indices)
+        a = ops.sum_rows(self.E_, baskets.indptr, baskets.indices)
         return np.asarray(layers.activations(a, self.layers_, self.sizes_)[-1] @ self.R_.T + self.b_)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.errors import ParameterError
-from cooccur.models.base import Floats, Model, Reason, parameter
+from cooccur.models.base import Floats, Model, Progress, Reason, parameter
 from cooccur.models.energy import LogOdds
 from cooccur.models.trained import Trained
 
@@ -37,14 +37,15 @@ class PseudoLikelihood(LogOdds, Trained):
     arrays: ClassVar[tuple[str, ...]] = ("b_", "starts_", "columns_", "weights_", "E_", "R_", "layers_", "sizes_")
 
     rate: float = parameter(0.01, "learning rate of bias and hidden layers (Adam)", low=1e-6, high=10)
-    pair_rate: float = parameter(0.1, "learning rate of the pairs (AdaGrad)", low=1e-6, high=10)
-    caution: float = parameter(1.0, "how much gradient a pair must see before it moves at full rate", low=0)
+    pair_rate: float = parameter(0.5, "learning rate of the pairs (AdaGrad)", low=1e-6, high=10)
+    caution: float = parameter(10.0, "how much gradient a pair must see before it moves at full rate", low=0)
     pair_decay: float = parameter(0.0, "L2 pull of each pair towards its prior", low=0)
     prior: str = parameter("none", "where the pairs start", choices=("none", "counts"))
     memory: int = parameter(4000, "MB that the pairs may take", low=1)
     negatives: int = parameter(0, "sampled absent items a step; 0: all of them, exactly", low=0)
     sampling: str = parameter("popular", "how they are drawn", choices=("popular", "uniform", "unweighted"))
     sharpness: float = parameter(0.0, "q of (1 - p^q)/q in place of -ln p for present items", low=0, high=1)
+    device: str = parameter("cpu", "where torch learns: cpu, cuda, mps ...")
     optimiser: str = parameter("adaptive", "or plain gradient descent", choices=("adaptive", "sgd"))
 
     def _terms(self) -> tuple[bool, bool, tuple[int, ...], bool, float]:
@@ -53,10 +54,10 @@ class PseudoLikelihood(LogOdds, Trained):
 
     # -- learning -----------------------------------------------------------------------------------
 
-    def _learner(self, baskets: Baskets, fresh: bool) -> Learner:
+    def _learner(self, baskets: Baskets, fresh: bool, progress: Progress) -> Learner:
         from cooccur.training.energy_learner import EnergyLearner
 
-        return EnergyLearner(self, baskets, fresh=fresh)
+        return EnergyLearner(self, baskets, fresh=fresh, progress=progress)
 
     def _keep(self, learner: Learner) -> None:
         kept: EnergyLearner = learner  # type: ignore[assignment]

@@ -22,6 +22,9 @@ LOO_CELLS = 2**24  # leave-one-out rows are scored in blocks of at most this man
 class LogOdds(Model):
     """The score of an item is its log-odds given the rest of the record."""
 
+    def _probability(self, score: float) -> float | None:
+        return float(0.5 * (1 + np.tanh(0.5 * score)))
+
     def log_odds(self, baskets: Any) -> Floats:
         """(records, n_items) phi(t, v) for every item, leave-one-out for a record's own."""
         known, _ = self._known(baskets)

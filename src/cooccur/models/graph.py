@@ -75,10 +75,9 @@ class Graph(Model):
 class Cvg(Graph):
     """Co-occurrence graph: `s(t) = sum_i C_it`, plain counts.
 
-    >>> Cvg().fit([["milk", "bread"], ["milk", "bread", "tea"], ["tea", "mint"]]).complete(["milk"], k=2)
-    ...     # doctest: +NORMALIZE_WHITESPACE
-    Completion(basket=('milk',), unknown=(), suggestions=(Suggestion(item='bread', score=2.0),
-    Suggestion(item='tea', score=1.0)))
+    >>> model = Cvg().fit([["milk", "bread"], ["milk", "bread", "tea"], ["tea", "mint"]])
+    >>> [(s.item, s.score) for s in model.complete(["milk"], k=2)]
+    [('bread', 2.0), ('tea', 1.0)]
     """
 
     name: ClassVar[str] = "cvg"

@@ -4,6 +4,9 @@
 
 One vector an item (tied, g = f) or two, one as input and one as output. Learned by leaving items out of the records and
 maximising the softmax of each, see `training/softmax.py`. The score is z, the logit of a softmax and no log-odds.
+
+The defaults were chosen on validation records (Top@10). One vector or two: retail 28.6 and 28.1, jester 69.9 and 70.0,
+ml-1m 22.9 and 22.7. Records that count alike (length=1) or by their items: retail 28.6 and 27.9, ml-1m 22.5 and 19.0.
 """
 
 from __future__ import annotations
@@ -14,8 +17,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from cooccur import ops
 from cooccur.baskets import Baskets
-from cooccur.models.base import Floats, Reason, parameter
+from cooccur.models.base import Floats, Progress, Reason, parameter
 from cooccur.models.trained import Trained
 
 if TYPE_CHECKING:
@@ -43,11 +47,12 @@ class Lbl(Trained):
     rate: float = parameter(0.003, "learning rate (Adam)", low=1e-6, high=10)
     targets: int = parameter(4, "items left out of a record in a step; 0: each", low=0)
     length: float = parameter(1.0, "a record of L items weighs L^-length", low=0, high=3)
+    epochs: int = parameter(12, "the most epochs", low=1)
     negatives: int = parameter(2000, "items drawn for the softmax in a step; 0: all of them, exactly", low=0)
 
     # -- learning -----------------------------------------------------------------------------------
 
-    def _learner(self, baskets: Baskets, fresh: bool) -> Learner:
+    def _learner(self, baskets: Baskets, fresh: bool, progress: Progress) -> Learner:
         from cooccur.training.lbl_learner import LblLearner
 
         return LblLearner(self, baskets, fresh=fresh)
@@ -62,9 +67,7 @@ class Lbl(Trained):
     # -- asking -------------------------------------------------------------------------------------
 
     def _scores(self, baskets: Baskets) -> Floats:
-        from cooccur import kernels
-
-        scores = kernels.sum_rows(self.F_, baskets.indptr, baskets.indices) @ self.G_.T + self.b_
+        scores = ops.sum_rows(self.F_, baskets.indptr, baskets.indices) @ self.G_.T + self.b_
         if not self.bias:
             scores[baskets.lengths == 0] = self.frequencies_ / self.n_records_
         return np.asarray(scores)

@@ -1,6 +1,6 @@
 """The fully visible Boltzmann machine of order k (Lk): a weight for every set of items, for small item counts.
 
-    E(v) = -sum_{i in I_v} b_i - sum_{S inside I_v} w_S             phi(t, v) = b_t + sum_{S: t in S, S - t inside I_v} w_S
+    E(v) = -sum_{i in I_v} b_i - sum_{S inside I_v} w_S          phi(t, v) = b_t + sum_{S: t in S, S - t inside I_v} w_S
 
 The sets S have 2 to `order` items and are those that occur in at least `min_count` training records; as no set occurs
 more often than its parts do, each size is found from the one below. Fitted by pseudo-likelihood less l2/2 sum_S w_S^2,
@@ -50,7 +50,7 @@ class LkFvbm(LogOdds):
 
     order: int = parameter(3, "items in the largest sets", low=2, high=5)
     min_count: int = parameter(10, "records that a set must occur in", low=1)
-    l2: float = parameter(3.0, "L2 pull of each weight towards 0, against the summed log-likelihood", low=1e-6)
+    l2: float = parameter(10.0, "L2 pull of each weight towards 0, against the summed log-likelihood", low=1e-6)
     max_items: int = parameter(60, "more items than this are refused: the sets would be too many", low=2)
     iterations: int = parameter(500, "the most L-BFGS iterations", low=1)
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from cooccur import kernels
 from cooccur.baskets import Baskets
-from cooccur.models.base import Floats, parameter
+from cooccur.models.base import Floats, Progress, parameter
 from cooccur.models.energy import LogOdds
 from cooccur.models.trained import Trained
 
@@ -51,11 +51,14 @@ class Rbm(LogOdds, Trained):
     steps: int = parameter(1, "Gibbs steps k of a learning step", low=1)
     persistent: bool = parameter(False, "chains go on from where the last step left them, not from the records")
     chains: int = parameter(256, "how many persistent chains", low=1)
-    rate: float = parameter(0.005, "learning rate (Adam)", low=1e-6, high=10)
+    rate: float = parameter(0.01, "learning rate (Adam)", low=1e-6, high=10)
     decay: float = parameter(0.0, "L2 pull of the weights W towards 0", low=0)
-    scale: float = parameter(0.1, "standard deviation of the first weights W", low=1e-6)
+    scale: float = parameter(1.0, "first standard deviation of a hidden input for a record of mean length", low=1e-6)
+    epochs: int = parameter(20, "the most epochs", low=1)
+    # sampled gradients are noisy and the combinations come late, so a few epochs without a better one mean little
+    patience: int = parameter(10, "epochs without a better validation Top@10 before it stops", low=1)
 
-    def _learner(self, baskets: Baskets, fresh: bool) -> Learner:
+    def _learner(self, baskets: Baskets, fresh: bool, progress: Progress) -> Learner:
         from cooccur.training.rbm_learner import RbmLearner
 
         return RbmLearner(self, baskets, fresh=fresh)
@@ -68,7 +71,8 @@ class Rbm(LogOdds, Trained):
 
     def _hidden_input(self, baskets: Baskets) -> Doubles:
         """(records, hidden) a."""
-        return kernels.sum_rows(self.W_.astype(np.float64), baskets.indptr, baskets.indices) + self.c_
+        a = kernels.sum_rows(self.W_.astype(np.float64), baskets.indptr, baskets.indices)
+        return np.asarray(a + self.c_, dtype=np.float64)
 
     def _scores(self, baskets: Baskets) -> Floats:
         W = self.W_.astype(np.float64)
@@ -86,7 +90,7 @@ class Rbm(LogOdds, Trained):
 
 @numba.njit(parallel=True, cache=True, nogil=True)
 def log_products(a: Doubles, x: Doubles, group: int) -> Floats:
-    """out[r, t] = sum_h ln(sigmoid(-a[r, h]) + sigmoid(a[r, h]) x[h, t]), as the logarithm of products of `group` factors.
+    """out[r, t] = sum_h ln(sigmoid(-a[r, h]) + sigmoid(a[r, h]) x[h, t]), one logarithm for `group` factors.
 
     Shapes: a (rows, hidden), x (hidden, items), answer (rows, items) float32. Parallel over runs of rows.
     """

@@ -37,7 +37,7 @@ class Trained(Model):
     random_state: int = parameter(0, "seed of everything random", low=0)
 
     @abstractmethod
-    def _learner(self, baskets: Baskets, fresh: bool) -> Learner:
+    def _learner(self, baskets: Baskets, fresh: bool, progress: Progress) -> Learner:
         """The learner, from nothing (`fresh`) or from the arrays that were learned."""
 
     @abstractmethod
@@ -68,12 +68,14 @@ class Trained(Model):
 
     def _run(self, baskets: Baskets, progress: Progress, epochs: int, *, fresh: bool, callbacks: Callbacks) -> None:
         from cooccur.training.loop import Plan, train
+        from cooccur.training.threads import enough_for
 
         learn, removals = self._hold_out(baskets) if fresh else (baskets, None)
-        learner = self._learner(learn, fresh)
         size = self.batch or min(256, max(32, len(learn) // 400))
         plan = Plan(epochs, size, self.patience, self.schedule, self.length, self.random_state)
-        self.history_ = train(learner, learn, plan, removals, progress, callbacks)
+        with enough_for(size * learn.n_items):
+            learner = self._learner(learn, fresh, progress)
+            self.history_ = train(learner, learn, plan, removals, progress, callbacks)
         self._keep(learner)
 
     def _hold_out(self, baskets: Baskets) -> tuple[Baskets, Removals | None]:

@@ -1,10 +1,11 @@
 """One step of the denoising autoencoder (`models/dae.py` has the formula), and its learner.
 
-    minimise sum_v w_v [ sum_{t in I_v} c_t softplus(-z_t) + sum_{t not in I_v} softplus(z_t) ]
+    minimise sum_v w_v [ sum_{t in I_v} c_t softplus(-z_t) + sum_{t not in I_v} u_t softplus(z_t) ]
 
-c_t = 1 for an item that was dropped from the input and `kept` for one that was not. Only the hidden layers use autograd;
-downhill along z is p_t - 1 times c_t for a present item and p_t for an absent one. Cost a record: 6 N h for the products
-with the decoder, N for the sigmoid.
+c_t = 1 for an item that was dropped from the input and `kept` for one that was not. u_t = 1 over all items (exact), or
+the importance weight of T sampled ones (unbiased). Only the hidden layers use autograd; downhill along z is
+(p_t - 1) c_t for a present item and p_t u_t for an absent one. Cost a record: 6 C h for the products with the decoder,
+C for the sigmoid, with C = N or the distinct items of the sample and the batch.
 """
 
 from __future__ import annotations
@@ -21,10 +22,14 @@ from cooccur.baskets import Baskets
 from cooccur.models.base import Floats
 from cooccur.training import pair_kernels
 from cooccur.training.batches import Batch
+from cooccur.training.likelihood import Sample
 from cooccur.training.loop import Arrays
+from cooccur.training.softmax import draw_rivals
 
 if TYPE_CHECKING:
     from cooccur.models.dae import Dae
+
+SPREAD = 2.0  # size of the first hidden inputs for a record of mean length: the units start well bent, not linear
 
 
 @dataclass(eq=False)
@@ -45,7 +50,7 @@ class Autoencoder:
         }
         return {name: t for name, t in {"E": self.E, **inner, "R": self.R, "b": self.b}.items() if t is not None}
 
-    def gradients(self, batch: Batch, keep: npt.NDArray[np.bool_]) -> float:
+    def gradients(self, batch: Batch, keep: npt.NDArray[np.bool_], sample: Sample | None = None) -> float:
         """Fill `.grad` of the parameters; the loss. `keep` (P,) says which occurrences the input has."""
         indices, rows = torch.from_numpy(batch.indices.astype(np.int64)), torch.from_numpy(batch.rows)
         seen = torch.from_numpy(keep)
@@ -54,17 +59,21 @@ class Autoencoder:
         for W, B in self.layers:
             H = torch.sigmoid((H if W is None else H @ W.T) + B)
         with torch.no_grad():
-            z = torch.addmm(self.b, H, self.R.T)
-            z_own = z[rows, indices]
+            columns = slice(None) if sample is None else torch.from_numpy(sample.items)
+            own = batch.indices if sample is None else sample.slot[batch.indices]
+            own_columns = torch.from_numpy(own.astype(np.int64))
+            R = self.R[columns]
+            z = torch.addmm(self.b[columns], H, R.T)
+            z_own = z[rows, own_columns]
             weights = torch.from_numpy(batch.weights).to(z.dtype)[rows] * torch.where(seen, self.kept, 1.0).to(z.dtype)
-            absent = pair_kernels.negatives(
-                torch.sigmoid_(z).numpy(), batch.indptr, batch.indices, batch.weights, np.empty(0, dtype=np.float32)
-            )
+            u = np.empty(0, dtype=np.float32) if sample is None else sample.weights
+            absent = pair_kernels.negatives(torch.sigmoid_(z).numpy(), batch.indptr, own, batch.weights, u)
             present = weights @ torch.nn.functional.softplus(-z_own)
-            z[rows, indices] = weights * torch.sigmoid(-z_own)
-            self.R.grad = -(z.T @ H)
-            self.b.grad = -z.sum(dim=0)
-            down = -(z @ self.R)
+            z[rows, own_columns] = weights * torch.sigmoid(-z_own)
+            self.R.grad, self.b.grad = torch.zeros_like(self.R), torch.zeros_like(self.b)
+            self.R.grad[columns] = -(z.T @ H)
+            self.b.grad[columns] = -z.sum(dim=0)
+            down = -(z @ R)
         H.backward(down)  # type: ignore[no-untyped-call]
         return float(present) + float(absent @ batch.weights)
 
@@ -77,18 +86,19 @@ class DaeLearner:
         self.rng = np.random.default_rng([model.random_state, 4])
         generator = torch.Generator().manual_seed(model.random_state)
         n, sizes = baskets.n_items, model.widths()
+        self.draw = (baskets.frequencies + 1) / (baskets.nnz + n)
 
         def normal(*shape: int, scale: float) -> torch.Tensor:
             return torch.randn(*shape, generator=generator) * scale
 
         share = (baskets.frequencies + 0.5) / (len(baskets) + 1)
-        # inputs of about unit size for a record of mean length, outputs small: the bias leads
-        E = normal(n, sizes[0], scale=1 / max(float(baskets.lengths.mean()), 1.0) ** 0.5)
+        spread = SPREAD / max(float(baskets.lengths.mean()), 1.0) ** 0.5
+        E = normal(n, sizes[0], scale=spread)
         inner = [normal(size, below, scale=2 / below**0.5) for below, size in itertools.pairwise(sizes)]
         layers = [(W, torch.zeros(size)) for W, size in zip([None, *inner], sizes, strict=True)]
-        R = normal(n, sizes[-1], scale=0.1)
+        R = normal(n, sizes[-1], scale=0.1)  # small: the bias leads
         b = torch.tensor(np.log(share / (1 - share)), dtype=torch.float32)
-        self.dae = Autoencoder(E, layers, R, b, model.kept, 1 / (1 - model.corruption) if model.scaled else 1.0)
+        self.dae = Autoencoder(E, layers, R, b, model.kept, 1 / (1 - model.corruption))
         self.dense = list(self.dae.dense().values())
         self.inner = [part for pair in layers for part in pair if part is not None]
         if not fresh:
@@ -98,14 +108,21 @@ class DaeLearner:
                 tensor.copy_(torch.from_numpy(array.reshape(tensor.shape)))
         for part in (E, *self.inner):
             part.requires_grad_()
-        self.optimiser = torch.optim.Adam(self.dense, lr=model.rate)
+        # E moves in units of its first size: the longer the records, the more a step of it moves the hidden layer
+        self.rates = [model.rate * spread, model.rate]
+        groups = [{"params": self.dense[:1]}, {"params": self.dense[1:]}]
+        self.optimiser = torch.optim.Adam(groups, lr=model.rate, fused=True)
 
     def step(self, batch: Batch, rate: float) -> float:
-        loss = self.dae.gradients(batch, self.rng.random(len(batch.indices)) >= self.model.corruption)
+        keep = self.rng.random(len(batch.indices)) >= self.model.corruption
+        exact = not 0 < self.model.negatives < len(self.draw)
+        sample = None if exact else draw_rivals(self.draw, self.model.negatives, self.rng, beside=batch.indices)
+        loss = self.dae.gradients(batch, keep, sample)
         for parameter in self.dense:
             if parameter.grad is not None:
                 parameter.grad /= len(batch)
-        self.optimiser.param_groups[0]["lr"] = rate * self.model.rate
+        for group, its_rate in zip(self.optimiser.param_groups, self.rates, strict=True):
+            group["lr"] = rate * its_rate
         self.optimiser.step()
         self.optimiser.zero_grad()
         return loss

@@ -1,4 +1,4 @@
-"""The learner of the energy models: `likelihood.Energy` with its optimisers, initial values and sampled items."""
+"""The learner of the energy models: `likelihood.Energy` with its initial values, optimisers and sampled items."""
 
 from __future__ import annotations
 
@@ -10,40 +10,48 @@ import numpy.typing as npt
 import torch
 
 from cooccur.baskets import Baskets
-from cooccur.models.base import Floats
+from cooccur.errors import ParameterError
+from cooccur.models.base import Floats, Progress, silent
 from cooccur.training import support
 from cooccur.training.batches import Batch
 from cooccur.training.likelihood import Energy, Sample
 from cooccur.training.loop import Arrays
 from cooccur.training.pair_term import PairTerm
+from cooccur.training.portable import PortablePairs
 
 if TYPE_CHECKING:
     from cooccur.models.dem import PseudoLikelihood
 
 
 class EnergyLearner:
-    """Steps on one model's parameters; see `training.loop.Learner`."""
+    """Steps on one model's parameters; see `training.loop.Learner`. `portable` forces the path of other devices."""
 
-    def __init__(self, model: PseudoLikelihood, baskets: Baskets, *, fresh: bool) -> None:
+    def __init__(
+        self, model: PseudoLikelihood, baskets: Baskets, *, fresh: bool, progress: Progress = silent,
+        portable: bool = False,
+    ) -> None:  # fmt: skip
         self.model = model
+        self.device = _device(model.device)
+        self.portable = portable or self.device.type != "cpu"
         self.rng = np.random.default_rng([model.random_state, 4])
-        generator = torch.Generator().manual_seed(model.random_state)
+        self.generator = torch.Generator().manual_seed(model.random_state)
         bias, pairs, widths, tied, dropout = model._terms()
         n = baskets.n_items
-        self.energy = Energy(n, b=None, pairs=None, sharpness=model.sharpness, dropout=dropout, generator=generator)
+        self.energy = Energy(
+            n, b=None, pairs=None, sharpness=model.sharpness, dropout=dropout, generator=self.generator,
+            device=self.device, portable=self.portable,
+        )  # fmt: skip
         if bias:
             share = (baskets.frequencies + 0.5) / (len(baskets) + 1)
-            self.energy.b = torch.tensor(np.log(share / (1 - share)), dtype=torch.float32)
-        if pairs:
-            chosen = support.choose(baskets, model.memory)
-            self.energy.pairs = PairTerm.zeros(
-                chosen.starts, chosen.columns, rate=model.pair_rate, decay=model.pair_decay, tied=tied,
-                adaptive=model.optimiser == "adaptive", caution=model.caution,
-            )  # fmt: skip
+            b = np.log(share / (1 - share)).astype(np.float32) if fresh else model.b_.copy()
+            self.energy.b = torch.from_numpy(b).to(self.device)
+        self.pairs = self._pairs(baskets, tied, fresh, progress) if pairs else None
+        if self.pairs is not None:
+            self.energy.pairs = PortablePairs(self.pairs, self.device) if self.portable else self.pairs
         if widths:
-            self._hidden(n, widths, float(baskets.lengths.mean()), generator)
-        if not fresh:
-            self._take_over()
+            self._hidden(n, widths, float(baskets.lengths.mean()))
+            if not fresh:
+                self._take_over()
         self.dense = list(self.energy.dense().values())
         make: Any = torch.optim.Adam if model.optimiser == "adaptive" else torch.optim.SGD
         self.optimiser = make(self.dense, lr=model.rate, fused=True) if self.dense else None
@@ -51,17 +59,46 @@ class EnergyLearner:
             popular = baskets.frequencies + 1.0 if model.sampling == "popular" else np.ones(n)
             self.draw = popular / popular.sum()
 
-    def _hidden(self, n: int, widths: tuple[int, ...], mean_length: float, generator: torch.Generator) -> None:
+    def _pairs(self, baskets: Baskets, tied: bool, fresh: bool, progress: Progress) -> PairTerm:
+        m = self.model
+        settings = {"rate": m.pair_rate, "decay": m.pair_decay, "tied": tied, "adaptive": m.optimiser == "adaptive"}
+        if not fresh:
+            pairs = PairTerm.zeros(m.starts_, m.columns_, caution=m.caution, **settings)
+            pairs.weights[:] = m.weights_
+            return pairs
+        chosen = support.choose(baskets, m.memory, progress)
+        pairs = PairTerm.zeros(chosen.starts, chosen.columns, caution=m.caution, **settings)
+        if m.prior == "counts":
+            pairs.anchor, pairs.own = support.counts_prior(chosen, baskets.frequencies, len(baskets))
+            pairs.weights[:] = pairs.anchor
+        return pairs
+
+    def _hidden(self, n: int, widths: tuple[int, ...], mean_length: float) -> None:
         """Inputs of about unit size for a record of mean length, outputs small."""
 
         def normal(*shape: int, scale: float) -> torch.Tensor:
-            return (torch.randn(*shape, generator=generator) * scale).requires_grad_()
+            return (torch.randn(*shape, generator=self.generator) * scale).to(self.device)
 
-        self.energy.E = normal(n, widths[0], scale=1 / max(mean_length, 1.0) ** 0.5)
+        self.energy.E = normal(n, widths[0], scale=1 / max(mean_length, 1.0) ** 0.5).requires_grad_()
         inner = itertools.pairwise(widths)
-        weights = [None, *(normal(size, below, scale=2 / below**0.5) for below, size in inner)]
-        self.energy.layers = [(W, torch.zeros(size).requires_grad_()) for W, size in zip(weights, widths, strict=True)]
-        self.energy.R = normal(n, sum(widths), scale=0.1).detach()
+        weights = [None, *(normal(size, below, scale=2 / below**0.5).requires_grad_() for below, size in inner)]
+        self.energy.layers = [
+            (W, torch.zeros(size, device=self.device).requires_grad_()) for W, size in zip(weights, widths, strict=True)
+        ]
+        self.energy.R = normal(n, sum(widths), scale=0.1)
+
+    def _take_over(self) -> None:
+        """Go on from the model's hidden layers."""
+        m, e = self.model, self.energy
+        assert e.R is not None
+        assert e.E is not None
+        with torch.no_grad():
+            e.R.copy_(torch.from_numpy(m.R_))
+            e.E.copy_(torch.from_numpy(m.E_))
+            at = 0
+            for part in (part for layer in e.layers for part in layer if part is not None):
+                part.copy_(torch.from_numpy(m.layers_[at : at + part.numel()]).reshape(part.shape))
+                at += part.numel()
 
     # -- the learner ----------------------------------------------------------------------------------
 
@@ -83,49 +120,28 @@ class EnergyLearner:
         return self.model._scores(baskets)
 
     def arrays(self) -> Arrays:
-        found: Arrays = [tensor.detach().numpy() for tensor in self.dense]
+        """Views of what is learned: a change to them is a change to the parameters."""
+        found: Arrays = [_view(tensor) for tensor in self.dense]
         return [*found, self.energy.pairs.weights] if self.energy.pairs is not None else found
 
     def learned(self) -> dict[str, npt.NDArray[Any]]:
-        """The model's arrays (views of what is being learned)."""
+        """The model's arrays."""
         e, n = self.energy, self.energy.n_items
-        pairs = e.pairs
-        flat = [part.detach().numpy().ravel() for layer in e.layers for part in layer if part is not None]
+        if isinstance(e.pairs, PortablePairs):
+            e.pairs.back()
+        pairs = self.pairs
+        flat = [_home(part).ravel() for layer in e.layers for part in layer if part is not None]
         nothing = np.zeros((n, 0), dtype=np.float32)
         return {
-            "b_": e.b.numpy() if e.b is not None else np.zeros(n, dtype=np.float32),
+            "b_": _home(e.b) if e.b is not None else np.zeros(n, dtype=np.float32),
             "starts_": pairs.starts if pairs is not None else np.zeros(n + 1, dtype=np.int64),
             "columns_": pairs.columns if pairs is not None else np.zeros(0, dtype=np.int32),
             "weights_": pairs.weights if pairs is not None else np.zeros(0, dtype=np.float32),
-            "E_": e.E.detach().numpy() if e.E is not None else nothing,
-            "R_": e.R.numpy() if e.R is not None else nothing,
+            "E_": _home(e.E) if e.E is not None else nothing,
+            "R_": _home(e.R) if e.R is not None else nothing,
             "layers_": np.concatenate(flat) if flat else np.zeros(0, dtype=np.float32),
             "sizes_": np.array([len(B) for _, B in e.layers], dtype=np.int64),
         }
-
-    # -- inside ---------------------------------------------------------------------------------------
-
-    def _take_over(self) -> None:
-        """Go on from the model's arrays."""
-        m, e = self.model, self.energy
-        if e.b is not None:
-            e.b = torch.from_numpy(m.b_.copy())
-        if e.pairs is not None:
-            e.pairs = PairTerm.zeros(
-                m.starts_, m.columns_, rate=e.pairs.rate, decay=e.pairs.decay, tied=e.pairs.tied,
-                adaptive=e.pairs.adaptive,
-            )  # fmt: skip
-            e.pairs.weights[:] = m.weights_
-        if e.R is not None and e.E is not None:
-            e.R = torch.from_numpy(m.R_.copy())
-            e.E = torch.from_numpy(m.E_.copy()).requires_grad_()
-            at = 0
-            for layer in e.layers:
-                for part in layer:
-                    if part is not None:
-                        with torch.no_grad():
-                            part.copy_(torch.from_numpy(m.layers_[at : at + part.numel()]).reshape(part.shape))
-                        at += part.numel()
 
     def _sample(self, batch: Batch) -> Sample | None:
         """T draws with replacement; u_t = draws of t / (T q_t), so that the sum over them is unbiased."""
@@ -141,3 +157,24 @@ class EnergyLearner:
         slot = np.full(n, -1, dtype=np.int64)
         slot[items] = np.arange(len(items))
         return Sample(items, weights[items].astype(np.float32), slot)
+
+
+def _device(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise ParameterError(
+            f"device = {name!r} is not to be had here ({reason}); expected cpu, cuda, mps ..."
+        ) from None
+    return device
+
+
+def _home(tensor: torch.Tensor) -> npt.NDArray[Any]:
+    return tensor.detach().cpu().numpy()
+
+
+def _view(tensor: torch.Tensor) -> Any:
+    """numpy's view of a tensor on the CPU; elsewhere the tensor itself, cut from autograd."""
+    return tensor.detach().numpy() if tensor.device.type == "cpu" else tensor.detach()

@@ -16,7 +16,7 @@ from cooccur.training.softmax import LogBilinear, choose_left_out, draw_rivals
 if TYPE_CHECKING:
     from cooccur.models.lbl import Lbl
 
-START = 0.01  # spread of the first vectors: small, or else the sum over a long record starts as noise that is hard to unlearn
+START = 0.01  # spread of the first vectors; larger, and the sum over a long record is noise that is hard to unlearn
 
 
 class LblLearner:
@@ -35,7 +35,7 @@ class LblLearner:
             f, g, b = (torch.from_numpy(array.copy()) for array in (model.F_, model.G_, model.b_))
         self.lbl = LogBilinear(f, None if model.tied else g, b if model.bias else None)
         self.dense = list(self.lbl.dense().values())
-        self.optimiser = torch.optim.Adam(self.dense, lr=model.rate)
+        self.optimiser = torch.optim.Adam(self.dense, lr=model.rate, fused=True)
 
     def step(self, batch: Batch, rate: float) -> float:
         left_out = choose_left_out(batch, self.model.targets, self.rng)

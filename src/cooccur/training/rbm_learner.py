@@ -1,20 +1,21 @@
 """Contrastive divergence for the restricted Boltzmann machine.
 
-    ascent of the log-likelihood:  <v sigmoid(a)'> of the records - <v sigmoid(a)'> of the model   (for W; b, c likewise)
+    ascent of the log-likelihood:  <v sigmoid(a)'> of the records - <v sigmoid(a)'> of the model  (for W; b, c likewise)
 
 The second mean is that of chains after k Gibbs steps v -> h -> v, both halves drawn: chains that start at the batch's
 records (CD-k), or that go on from the last step (persistent). As k grows it tends to the exact gradient. A drawn v is
-kept as a list of items, as records are; only its log-odds given h, and the random numbers, are a dense (B, N).
+kept as a list of items, as records are; only its probabilities given h and the random numbers are dense (N, B).
 Cost a record and Gibbs step: N H multiply-adds, N sigmoids and N random numbers.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
-from torch.nn.functional import embedding_bag, softplus
+from torch.nn.functional import softplus
 
 from cooccur.baskets import Baskets
 from cooccur.models.base import Floats
@@ -26,18 +27,16 @@ if TYPE_CHECKING:
 
 
 class Visible(NamedTuple):
-    """States of the items: `items` (P,) of B records one behind the other, the record of each, where each starts."""
+    """States of the items in B `records`: the `items` (P,) that are on, and the record `rows` (P,) of each."""
 
     items: torch.Tensor
     rows: torch.Tensor
-    starts: torch.Tensor
+    records: int
 
     @classmethod
     def of(cls, records: Batch | Baskets) -> Visible:
-        lengths = np.diff(records.indptr)
-        rows = np.repeat(np.arange(len(lengths)), lengths)
-        items = torch.from_numpy(records.indices.astype(np.int64))
-        return cls(items, torch.from_numpy(rows), torch.from_numpy(records.indptr[:-1].copy()))
+        rows = np.repeat(np.arange(len(records)), np.diff(records.indptr))
+        return cls(torch.from_numpy(records.indices.astype(np.int64)), torch.from_numpy(rows), len(records))
 
 
 class RbmLearner:
@@ -45,26 +44,25 @@ class RbmLearner:
 
     def __init__(self, model: Rbm, baskets: Baskets, *, fresh: bool) -> None:
         self.model = model
-        self.generator = torch.Generator().manual_seed(model.random_state)
+        self.rng = np.random.Generator(np.random.SFC64([model.random_state, 5]))  # the fastest: N draws a record
         n = baskets.n_items
         if fresh:
             share = (baskets.frequencies + 0.5) / (len(baskets) + 1)
             self.b = torch.tensor(np.log(share / (1 - share)), dtype=torch.float32)
-            self.W = torch.randn(n, model.hidden, generator=self.generator) * model.scale
+            size = model.scale / max(float(baskets.lengths.mean()), 1.0) ** 0.5
+            self.W = torch.tensor(self.rng.normal(scale=size, size=(n, model.hidden)), dtype=torch.float32)
+            self.b -= (softplus(self.W) - math.log(2)).sum(dim=1)  # an empty basket starts at the items' frequencies
             self.c = torch.zeros(model.hidden)
         else:
             self.b, self.W, self.c = (torch.from_numpy(array.copy()) for array in (model.b_, model.W_, model.c_))
         self.optimiser = torch.optim.Adam([self.b, self.W, self.c], lr=model.rate)
-        chosen = np.random.default_rng([model.random_state, 5]).integers(len(baskets), size=model.chains)
-        self.chains = Visible.of(baskets[chosen])
+        self.chains = Visible.of(baskets[self.rng.integers(len(baskets), size=model.chains)])
 
     # -- the learner ----------------------------------------------------------------------------------
 
     def step(self, batch: Batch, rate: float) -> float:
-        gradients = self.gradients(batch)
-        for parameter, gradient in zip((self.b, self.W, self.c), gradients, strict=True):
-            parameter.grad = -gradient / len(batch)
-        self.W.grad += self.model.decay * self.W  # type: ignore[operator]
+        of_b, of_W, of_c = (gradient / len(batch) for gradient in self.gradients(batch))
+        self.b.grad, self.W.grad, self.c.grad = -of_b, self.model.decay * self.W - of_W, -of_c
         self.optimiser.param_groups[0]["lr"] = rate * self.model.rate
         loss = self.pseudo_likelihood(batch)
         self.optimiser.step()
@@ -88,21 +86,24 @@ class RbmLearner:
         shares = weights
         if self.model.persistent:
             self.chains = chains
-            shares = (weights.sum() / len(chains.starts)).expand(len(chains.starts))
+            shares = (weights.sum() / chains.records).expand(chains.records)
         pairs = zip(self.means(data, weights), self.means(chains, shares), strict=True)
         return [of_data - of_model for of_data, of_model in pairs]
 
     def hidden_input(self, v: Visible) -> torch.Tensor:
         """(B, H) a."""
-        return embedding_bag(v.items, self.W, v.starts, mode="sum") + self.c
+        return self.c.repeat(v.records, 1).index_add_(0, v.rows, self.W[v.items])
 
     def gibbs(self, v: Visible) -> Visible:
         """Draw h given v, then v given h."""
-        p = torch.sigmoid(self.hidden_input(v))
-        h = (torch.rand(p.shape, generator=self.generator) < p).to(p.dtype)
-        q = torch.addmm(self.b, h, self.W.T).sigmoid_()
-        rows, items = (torch.rand(q.shape, generator=self.generator) < q).nonzero(as_tuple=True)
-        return Visible(items, rows, torch.searchsorted(rows, torch.arange(len(h))))
+        h = self._draw(torch.sigmoid(self.hidden_input(v)))
+        q = torch.addmm(self.b[:, None], self.W, h.T.to(self.W.dtype)).sigmoid_()  # (N, B): faster than (B, N)
+        on = torch.from_numpy(np.flatnonzero(self._draw(q).numpy()))  # so is numpy here
+        return Visible(on // v.records, on % v.records, v.records)
+
+    def _draw(self, p: torch.Tensor) -> torch.Tensor:
+        """1 with probability p."""
+        return torch.from_numpy(self.rng.random(p.shape, dtype=np.float32)) < p
 
     def means(self, v: Visible, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Weighted sums over the records of v, v sigmoid(a)' and sigmoid(a): -dE/db, -dE/dW and -dE/dc."""
@@ -117,7 +118,7 @@ class RbmLearner:
         a, soft = self.hidden_input(v), softplus
         own, rest = a[v.rows], a[v.rows] - self.W[v.items]
         phi = self.b[v.items] + (soft(own) - soft(rest)).sum(dim=1)
-        t = torch.randint(n, (len(batch),), generator=self.generator)
+        t = torch.from_numpy(self.rng.integers(n, size=len(batch)))
         absent = torch.ones(len(batch)).index_fill_(0, v.rows[v.items == t[v.rows]], 0)
         phi_t = self.b[t] + (soft(a + self.W[t]) - soft(a)).sum(dim=1)
         return float((soft(-phi) * weights[v.rows]).sum() + n * (soft(phi_t) * absent * weights).sum())

@@ -1,13 +1,16 @@
 """One step of the log-bilinear model: the softmax of a left-out item against the items that could be in its place.
 
-    z(t | x) = b_t + g_t . x                       x = sum_{i in I_v, i != t} f_i,   tied: g = f
-    minimise sum_v w_v |I_v| / m_v sum_{m_v of the t in I_v} [ ln( e^z(t | x) + sum_{j not in I_v} u_j e^z(j | x) ) - z(t | x) ]
+    z(t | x) = b_t + g_t . x           x = sum_{i in I_v, i != t} f_i           tied: g = f
+    loss = sum_v w_v |I_v| / m_v sum_{m_v of t in I_v} [ ln( e^z(t|x) + sum_{j not in I_v} u_j e^z(j|x) ) - z(t|x) ]
 
 Each left-out item has its own input x, by subtraction from the record's sum, and so its own softmax over all items: one
-product (P, d) x (d, N) for P left-out items. Two ways make it cheaper. Only m_v = min(targets, |I_v|) items, drawn
-anew at each step, are left out of a record: loss and gradient stay unbiased. And the sum over j may run over T items drawn with
-replacement by q: u_j = draws of j / (T q_j), so the estimate of the sum is unbiased and that of its logarithm comes
-ever closer as T grows (sampled softmax). With p the softmax, d loss / dz = p_j - [j = t] is written down below.
+product (P, d) x (d, N) for P left-out items. Two ways make it cheaper. Only m_v = min(targets, |I_v|) items, drawn anew
+at each step, are left out of a record: loss and gradient stay unbiased. And j may run over T items drawn with
+replacement by q (sampled softmax): u_j = draws of j / (T q_j), so that the sum over j is unbiased and its logarithm,
+too low on average, comes ever closer as T grows. With p the softmax, d loss / dz = p_j - [j = t]; no autograd.
+
+The items of the rest are no rivals: they cannot be what is missing, and f_i . f_i would make them strong ones. With
+them in the softmax validation Top@10 falls from 69.4 to 65.9 (jester) and from 12.2 to 9.8 (ml-1m, 10 epochs).
 
 Cost of a left-out item: 6 C d for the products and two exponentials a column, with C = N or the distinct items drawn.
 """
@@ -94,7 +97,7 @@ def choose_left_out(batch: Batch, targets: int, rng: np.random.Generator) -> Int
 
     >>> batch = Batch(np.array([0, 1, 4]), np.array([5, 2, 3, 5], dtype=np.int32), np.ones(2, dtype=np.float32))
     >>> choose_left_out(batch, 2, np.random.default_rng(0)).tolist()
-    [0, 1, 2]
+    [0, 2, 3]
     """
     places = np.arange(len(batch.indices))
     if not targets:
@@ -103,10 +106,18 @@ def choose_left_out(batch: Batch, targets: int, rng: np.random.Generator) -> Int
     return np.sort(shuffled[places - batch.indptr[batch.rows] < targets])
 
 
-def draw_rivals(draw: npt.NDArray[np.float64], times: int, rng: np.random.Generator) -> Sample:
-    """`times` draws from the distribution `draw` (n,), each item weighted so that sums over them are unbiased."""
+def draw_rivals(
+    draw: npt.NDArray[np.float64], times: int, rng: np.random.Generator, beside: npt.NDArray[np.int32] | None = None
+) -> Sample:
+    """`times` draws from the distribution `draw` (n,), each item weighted so that sums over them are unbiased.
+
+    Items `beside` them are in the sample too, with weight 0 if they were not drawn.
+    """
     counts = np.bincount(rng.choice(len(draw), times, p=draw), minlength=len(draw))
-    items = np.flatnonzero(counts)
+    chosen = counts > 0
+    if beside is not None:
+        chosen[beside] = True
+    items = np.flatnonzero(chosen)
     slot = np.full(len(draw), -1, dtype=np.int64)
     slot[items] = np.arange(len(items))
     return Sample(items, (counts[items] / (times * draw[items])).astype(np.float32), slot)
