@@ -3,7 +3,7 @@
     COOCCUR_DATA=FOLDER python benchmarks/epoch.py [retail epinions]
 
 For each dataset, in one run: seconds per epoch of DEM-64; the share of the machine's limit (the hidden layers' products
-at the sgemm rate measured here, plus the pair term's memory traffic at the bandwidth measured here, over the wall time);
+at the sgemm rate measured here, plus the pair term's memory traffic at the bandwidth measured here, over wall time);
 how many times slower the same model is as dense autograd (on the first dataset, a few batches of each); peak memory
 beside the estimate; and how the cost grows with records and items. Without COOCCUR_DATA: random baskets.
 """

@@ -19,7 +19,6 @@ from pathlib import Path
 
 import pytest
 
-from cooccur import datasets
 from cooccur.datasets import DATASETS, Dataset, Title, data_home, download, find, load, titles
 from cooccur.errors import DatasetError, InputError
 
@@ -209,7 +208,7 @@ def test_no_network(lines: Dataset, tmp_path: Path) -> None:
 
 
 def test_a_silent_server_times_out(lines: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(datasets, "_TIMEOUT", 0.05)
+    monkeypatch.setattr("cooccur.datasets.remote._TIMEOUT", 0.05)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()

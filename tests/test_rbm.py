@@ -155,7 +155,7 @@ def test_the_loss_is_an_estimate_of_the_pseudo_likelihood() -> None:
 @pytest.mark.parametrize("persistent", [False, True])
 def test_learning_raises_the_exact_likelihood(persistent: bool) -> None:
     V = np.repeat([[1, 1, 0, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 0, 1]], 100, axis=0)
-    model = Rbm(hidden=H, epochs=60, persistent=persistent, batch=20, rate=0.02).fit(V)
+    model = Rbm(hidden=H, epochs=60, persistent=persistent, batch=20, rate=0.01).fit(V)
     ones = np.full(len(V), 1 / len(V))
     parameters = [array.astype(np.float64) for array in (model.b_, model.W_, model.c_)]
     p = V.mean(axis=0)

@@ -36,8 +36,10 @@ class PseudoLikelihood(LogOdds, Trained):
     score_is: ClassVar[str] = "log-odds given the basket"
     arrays: ClassVar[tuple[str, ...]] = ("b_", "starts_", "columns_", "weights_", "E_", "R_", "layers_", "sizes_")
 
-    rate: float = parameter(0.01, "learning rate of bias and hidden layers (Adam)", low=1e-6, high=10)
-    pair_rate: float = parameter(0.5, "learning rate of the pairs (AdaGrad)", low=1e-6, high=10)
+    rate: float = parameter(0.02, "learning rate of bias and hidden layers (Adam)", low=1e-6, high=10)
+    pair_rate: float = parameter(
+        5.0, "learning rate of the pairs (AdaGrad), over the mean record length", low=1e-6, high=1000
+    )
     caution: float = parameter(10.0, "how much gradient a pair must see before it moves at full rate", low=0)
     pair_decay: float = parameter(0.0, "L2 pull of each pair towards its prior", low=0)
     prior: str = parameter("none", "where the pairs start", choices=("none", "counts"))

@@ -29,11 +29,16 @@ class Trained(Model):
     """Base of the models that learn by gradient steps."""
 
     epochs: int = parameter(30, "the most epochs", low=1)
-    batch: int | None = parameter(None, "records a step; none: a 400th of them, between 32 and 256", low=1)
-    schedule: str = parameter("linear", "how the rate falls", choices=("constant", "linear", "cosine"))
+    batch: int | None = parameter(None, "records a step; none: a 160th of them, between 32 and 256", low=1)
+    schedule: str = parameter(
+        "plateau", "how the rate falls; plateau: when validation stands still",
+        choices=("plateau", "constant", "linear", "cosine"),
+    )  # fmt: skip
     length: float = parameter(0.0, "a record of L items weighs L^-length", low=0, high=3)
     validation: float = parameter(0.05, "share of the records held out to choose the epoch; 0: none", low=0, high=0.5)
-    patience: int = parameter(4, "epochs without a better validation Top@10 before it stops", low=1)
+    patience: int = parameter(
+        4, "epochs without better validation Top@1 + Top@10 before the rate falls, or it ends", low=1
+    )
     random_state: int = parameter(0, "seed of everything random", low=0)
 
     @abstractmethod
@@ -71,7 +76,7 @@ class Trained(Model):
         from cooccur.training.threads import enough_for
 
         learn, removals = self._hold_out(baskets) if fresh else (baskets, None)
-        size = self.batch or min(256, max(32, len(learn) // 400))
+        size = self.batch or min(256, max(32, len(learn) // 160))
         plan = Plan(epochs, size, self.patience, self.schedule, self.length, self.random_state)
         with enough_for(size * learn.n_items):
             learner = self._learner(learn, fresh, progress)

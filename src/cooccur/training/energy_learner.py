@@ -61,7 +61,8 @@ class EnergyLearner:
 
     def _pairs(self, baskets: Baskets, tied: bool, fresh: bool, progress: Progress) -> PairTerm:
         m = self.model
-        settings = {"rate": m.pair_rate, "decay": m.pair_decay, "tied": tied, "adaptive": m.optimiser == "adaptive"}
+        rate = m.pair_rate / max(1.0, float(baskets.lengths.mean()))  # a record's log-odds are a sum over its items
+        settings = {"rate": rate, "decay": m.pair_decay, "tied": tied, "adaptive": m.optimiser == "adaptive"}
         if not fresh:
             pairs = PairTerm.zeros(m.starts_, m.columns_, caution=m.caution, **settings)
             pairs.weights[:] = m.weights_

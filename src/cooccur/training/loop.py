@@ -23,6 +23,7 @@ from cooccur.evaluation.metrics import top_at
 from cooccur.evaluation.removal import Removals, rank_block
 from cooccur.training.batches import Batch, batches, record_weights
 
+DROP, LEAST_SCALE = 0.2, 0.1  # "plateau": the rates fall to a fifth, and once more
 Arrays = list[Any]  # numpy arrays, or torch tensors on another device
 
 
@@ -79,20 +80,22 @@ def train(
     learner: Learner, baskets: Baskets, plan: Plan, removals: Removals | None, progress: Callable[[float, str], None],
     callbacks: Sequence[Callable[[Epoch], bool | None]] = (),
 ) -> History:  # fmt: skip
-    """Run the epochs. With `removals` the epoch with the best Top@10 on them is kept, and `patience` epochs without a
-    better one end the training; without, the last epoch is. A callback that returns True ends it too.
+    """Run the epochs. With `removals` the epoch with the best Top@1 + Top@10 on them is kept, and `patience` epochs
+    without a better one end the training; with the schedule "plateau" it first goes back to the best and on from there
+    with smaller steps, twice. Without `removals` the last epoch is kept. A callback that returns True ends it too.
     """
     rng = np.random.default_rng([plan.seed, 3])
     weights = record_weights(baskets, plan.length)
     history = History([], -1, False)
     best_value, best_arrays = -math.inf, _copies(learner)
+    patience, scale = plan.patience, 1.0
     started = time.perf_counter()
     try:
         for epoch in range(plan.epochs):
             begun = time.perf_counter()
             loss, done = 0.0, 0
             for batch in batches(baskets, weights, plan.batch, rng):
-                loss += learner.step(batch, _rate(plan, (epoch + done / len(baskets)) / plan.epochs))
+                loss += learner.step(batch, scale * _rate(plan, (epoch + done / len(baskets)) / plan.epochs))
                 done += len(batch)
                 _show(progress, plan, history, epoch, done, len(baskets), loss, started)
             if not math.isfinite(loss):
@@ -100,16 +103,20 @@ def train(
             seconds = time.perf_counter() - begun
             top1, top10 = (None, None) if removals is None else validate(learner, removals)
             history.epochs.append(Epoch(epoch, loss / len(baskets), top1, top10, seconds, len(baskets) / seconds))
-            if top10 is None or top10 > best_value:
-                best_value, history.best = top10 if top10 is not None else best_value, epoch
+            value = epoch if top1 is None or top10 is None else top1 + top10
+            if value > best_value:
+                best_value, history.best = value, epoch
                 best_arrays = _copies(learner)
             answers = [callback(history.epochs[-1]) for callback in callbacks]
-            if any(answers) or (top10 is not None and epoch - history.best >= plan.patience):
+            patience = plan.patience if history.best == epoch else patience - 1
+            if patience == 0 and plan.schedule == "plateau" and scale > LEAST_SCALE:
+                scale, patience = scale * DROP, plan.patience
+                _restore(learner, best_arrays)
+            if any(answers) or patience == 0:
                 break
     except KeyboardInterrupt:
         history.interrupted = True
-    for array, best in zip(learner.arrays(), best_arrays, strict=True):
-        array[...] = best
+    _restore(learner, best_arrays)
     return history
 
 
@@ -128,6 +135,11 @@ def validate(learner: Learner, removals: Removals) -> tuple[float, float]:
 
 def _copies(learner: Learner) -> Arrays:
     return [array.copy() if isinstance(array, np.ndarray) else array.clone() for array in learner.arrays()]
+
+
+def _restore(learner: Learner, arrays: Arrays) -> None:
+    for array, kept in zip(learner.arrays(), arrays, strict=True):
+        array[...] = kept
 
 
 def _rate(plan: Plan, share: float) -> float:
