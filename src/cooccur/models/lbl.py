@@ -47,7 +47,8 @@ class Lbl(Trained):
     rate: float = parameter(0.003, "learning rate (Adam)", low=1e-6, high=10)
     targets: int = parameter(4, "items left out of a record in a step; 0: each", low=0)
     length: float = parameter(1.0, "a record of L items weighs L^-length", low=0, high=3)
-    epochs: int = parameter(12, "the most epochs", low=1)
+    epochs: int = parameter(20, "the most epochs", low=1)
+    schedule: str = parameter("linear", "how the rate falls", choices=("plateau", "constant", "linear", "cosine"))
     negatives: int = parameter(2000, "items drawn for the softmax in a step; 0: all of them, exactly", low=0)
 
     # -- learning -----------------------------------------------------------------------------------
