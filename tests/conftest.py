@@ -12,7 +12,8 @@ import hypothesis
 import numba
 import pytest
 
-hypothesis.settings.register_profile("patient", deadline=None)  # the first call of a kernel compiles it
+# The first call of a kernel compiles it; CI asks the same examples each time, a developer new ones.
+hypothesis.settings.register_profile("patient", deadline=None, derandomize=bool(os.environ.get("CI")))
 hypothesis.settings.load_profile("patient")
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cooccur.baskets import Baskets
@@ -305,6 +305,7 @@ WHOLE = [
     st.booleans(),
     st.sampled_from([1, 5, 1 << 20]),
 )
+@example(b'user,item,stars\n1,a,5\n1,"b, c",4\n2,a,3\n', [(629, b'"\x01\x01'), (306, b'"')], None, False, 1)
 def test_damage_is_one_error_or_none(
     data: bytes, cuts: list[tuple[int, bytes]], format: str | None, skip_bad: bool, block: int  # noqa: A002
 ) -> None:  # fmt: skip

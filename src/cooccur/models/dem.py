@@ -20,6 +20,7 @@ import numpy.typing as npt
 from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.errors import ParameterError
+from cooccur.models import layers
 from cooccur.models.base import Floats, Model, Progress, Reason, parameter
 from cooccur.models.energy import LogOdds
 from cooccur.models.trained import Trained
@@ -86,16 +87,7 @@ class PseudoLikelihood(LogOdds, Trained):
 
     def _hidden(self, a: Floats) -> Floats:
         """(rows, H) all hidden layers side by side, from the summed inputs a (rows, h_1)."""
-        layers: list[Floats] = []
-        at, width = 0, 0
-        for size in self.sizes_:
-            if layers:
-                W = self.layers_[at : at + size * width].reshape(size, width)
-                at += size * width
-                a = layers[-1] @ W.T
-            layers.append(_sigmoid(a + self.layers_[at : at + size]))
-            at, width = at + size, size
-        return np.concatenate(layers, axis=1)
+        return np.concatenate(layers.activations(a, self.layers_, self.sizes_), axis=1)
 
     def explain(self, basket: Iterable[str], item: str) -> Reason:
         """Exact: bias, each present item's pair weight, and the hidden part with each item's share by leave-one-out."""
@@ -142,15 +134,7 @@ class Dem(PseudoLikelihood):
 
     def widths(self) -> tuple[int, ...]:
         """The widths of the hidden layers."""
-        if self.hidden in ("none", ""):
-            return ()
-        try:
-            sizes = tuple(int(size) for size in self.hidden.split("x"))
-        except ValueError:
-            sizes = (0,)
-        if min(sizes) < 1:
-            raise ParameterError(f"dem: hidden = {self.hidden!r}; expected widths such as 64 or 32x16, or none")
-        return sizes
+        return layers.widths(self.name, self.hidden)
 
     def check_parameters(self) -> None:
         Model.check_parameters(self)
@@ -159,7 +143,3 @@ class Dem(PseudoLikelihood):
 
     def _terms(self) -> tuple[bool, bool, tuple[int, ...], bool, float]:
         return self.bias, self.pairs, self.widths(), False, self.dropout
-
-
-def _sigmoid(x: npt.NDArray[np.float32]) -> Floats:
-    return np.asarray(0.5 * (1 + np.tanh(0.5 * x)))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from cooccur.errors import InputError
 from cooccur.reading.options import Column, Options
+from cooccur.reading.report import shown
 
 # The order decides if several are there: in a shop's table the order is the basket, not the customer.
 _USUAL = {
@@ -93,7 +94,12 @@ def there_are(names: Sequence[str] | None, width: int) -> str:
     if not names:
         return f"there {'is 1 column' if width == 1 else f'are {width} columns'}, counted from 0, without names"
     more = f" and {len(names) - 20} more" if len(names) > 20 else ""
-    return f"the columns are {', '.join(names[:20])}{more}"
+    return f"the columns are {', '.join(_on_one_line(name) for name in names[:20])}{more}"
+
+
+def _on_one_line(name: str) -> str:
+    """A name that a quote let run over lines is shown shortened, so that an error stays one line."""
+    return name if name.isprintable() and len(name) <= 60 else shown(name)
 
 
 def _plain(name: str) -> str:

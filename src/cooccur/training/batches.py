@@ -50,7 +50,7 @@ class Batch:
 def record_weights(baskets: Baskets, power: float) -> npt.NDArray[np.float32]:
     """(records,) |I_v|^-power scaled to mean one; a record of length 0 counts as length 1.
 
-    >>> record_weights(Baskets.from_lists([["a"], ["a", "b"]]), 1.0).round(2).tolist()
+    >>> [round(float(w), 2) for w in record_weights(Baskets.from_lists([["a"], ["a", "b"]]), 1.0)]
     [1.33, 0.67]
     """
     w = np.maximum(baskets.lengths, 1).astype(np.float64) ** -power
