@@ -1,4 +1,4 @@
-"""Makes docs/demo.svg: what `cooccur demo` prints, as a picture. Run `python docs/picture.py` with cooccur installed."""
+"""Makes docs/demo.svg, what `cooccur demo` prints, as a picture: `python docs/picture.py` with cooccur installed."""
 
 import io
 import os

@@ -43,7 +43,7 @@ def models(
 
 
 def _about(model: type[Model]) -> dict[str, Any]:
-    from cooccur.models.base import describe_range
+    from cooccur.models.parameters import describe_range
 
     return {
         "name": model.name,

@@ -51,7 +51,7 @@ def make_model(spec: str, **params: Any) -> Model:
     >>> make_model("lwcvg:source=0.5,length=0")
     LwCvg(length=0.0, source=0.5, target=0.0)
     """
-    from cooccur.models.base import parse_value
+    from cooccur.models.parameters import parse_value
 
     name, _, tail = spec.partition(":")
     found = model_class(name.strip())

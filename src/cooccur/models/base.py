@@ -21,11 +21,10 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, ClassVar, Self, get_args, get_origin
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +32,7 @@ import numpy.typing as npt
 from cooccur import ops
 from cooccur.baskets import Baskets, Names
 from cooccur.errors import InputError, NotFittedError, ParameterError
+from cooccur.models.parameters import check, no_such_parameter
 from cooccur.near import did_you_mean
 
 Floats = npt.NDArray[np.float32]
@@ -44,15 +44,6 @@ BLOCK_BYTES = 16 * 2**20  # scores are made in blocks of records about this larg
 
 def silent(share: float, words: str) -> None:
     """The progress report of those who want none."""
-
-
-def parameter(
-    default: Any, meaning: str, *, low: float | None = None, high: float | None = None, choices: Sequence[str] = ()
-) -> Any:
-    """Declare a parameter of a model: a dataclass field with its range and its meaning."""
-    return dataclasses.field(
-        default=default, metadata={"meaning": meaning, "low": low, "high": high, "choices": choices}
-    )
 
 
 @dataclass(frozen=True)
@@ -248,14 +239,14 @@ class Model(ABC):
     def set_params(self, **params: Any) -> Self:
         for name, value in params.items():
             if name not in self.get_params():
-                raise ParameterError(_no_such_parameter(self.name, name, list(self.get_params())))
+                raise ParameterError(no_such_parameter(self.name, name, list(self.get_params())))
             setattr(self, name, value)
         return self
 
     def check_parameters(self) -> None:
         """Each parameter against its declared range; the error names parameter, value and range."""
         for field in dataclasses.fields(self):
-            _check(self.name, field, getattr(self, field.name))
+            check(self.name, field, getattr(self, field.name))
 
     # -- files --------------------------------------------------------------------------------------
 
@@ -306,83 +297,3 @@ def as_baskets(data: Any) -> Baskets:
     if isinstance(data, Baskets):
         return data
     return Baskets.from_matrix(data) if hasattr(data, "shape") else Baskets.from_lists(data)
-
-
-def describe_range(field: dataclasses.Field[Any]) -> str:
-    """The declared range of a parameter in words."""
-    meta = field.metadata
-    if meta["choices"]:
-        return ", ".join(meta["choices"])
-    if bool in _types(field):
-        return "yes or no"
-    low, high = meta["low"], meta["high"]
-    kind = "whole number" if int in _types(field) else "number" if float in _types(field) else "text"
-    bounds = (
-        f"{low:g} to {high:g}"
-        if low is not None and high is not None
-        else f"{low:g} or more"
-        if low is not None
-        else ""
-    )
-    words = f"{kind} {bounds}".strip()
-    return f"{words}, or none" if type(None) in _types(field) else words
-
-
-def parse_value(model: type[Model], name: str, text: str) -> Any:
-    """The value of a parameter as spelled on the command line: `steps=3`, `total=yes`, `steps=none`."""
-    fields = {field.name: field for field in dataclasses.fields(model)}
-    if name not in fields:
-        raise ParameterError(_no_such_parameter(model.name, name, list(fields)))
-    field = fields[name]
-    types = _types(field)
-    word = text.strip().lower()
-    value: Any = text
-    if type(None) in types and word in ("none", "auto"):
-        value = None
-    elif bool in types and word in ("yes", "true", "1", "no", "false", "0"):
-        value = word in ("yes", "true", "1")
-    elif int in types or float in types:
-        for kind in (int, float):
-            if kind in types:
-                try:
-                    value = kind(text)
-                    break
-                except ValueError:
-                    continue
-    _check(model.name, field, value)
-    return value
-
-
-def _types(field: dataclasses.Field[Any]) -> tuple[Any, ...]:
-    """The plain types of a parameter. With postponed annotations a field's type is its text, as in `int | None`."""
-    if isinstance(field.type, str):
-        plain = {"int": int, "float": float, "bool": bool, "str": str, "None": type(None)}
-        return tuple(plain[part.strip()] for part in field.type.split("|"))
-    return get_args(field.type) if get_origin(field.type) is not None else (field.type,)
-
-
-def _check(model: str, field: dataclasses.Field[Any], value: Any) -> None:
-    types, meta = _types(field), field.metadata
-    if value is None and type(None) in types:
-        return
-    fits = (
-        (bool in types and isinstance(value, bool))
-        or (int in types and isinstance(value, (int, np.integer)) and not isinstance(value, bool))
-        or (float in types and isinstance(value, (int, float, np.number)) and not isinstance(value, bool))
-        or (str in types and isinstance(value, str))
-    )
-    if fits and meta["choices"]:
-        fits = value in meta["choices"]
-    if fits and not isinstance(value, (str, bool)):
-        fits = bool(np.isfinite(value))
-        fits = (
-            fits and (meta["low"] is None or value >= meta["low"]) and (meta["high"] is None or value <= meta["high"])
-        )
-    if not fits:
-        raise ParameterError(f"{model}: {field.name} = {value!r}; expected {describe_range(field)}")
-
-
-def _no_such_parameter(model: str, name: str, names: list[str]) -> str:
-    near = get_close_matches(name, names, n=1)
-    known = f"its parameters are {', '.join(names)}" if names else "it has none"
-    return f"{model} has no parameter {name!r}; " + (f"did you mean {near[0]!r}? " if near else "") + known

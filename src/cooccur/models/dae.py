@@ -21,7 +21,8 @@ from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.errors import ParameterError
 from cooccur.models import layers
-from cooccur.models.base import Floats, Model, Progress, parameter
+from cooccur.models.base import Floats, Model, Progress
+from cooccur.models.parameters import parameter
 from cooccur.models.trained import Trained
 
 if TYPE_CHECKING:

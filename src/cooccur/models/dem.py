@@ -21,8 +21,9 @@ from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.errors import ParameterError
 from cooccur.models import layers
-from cooccur.models.base import Floats, Model, Progress, Reason, parameter
+from cooccur.models.base import Floats, Model, Progress, Reason
 from cooccur.models.energy import LogOdds
+from cooccur.models.parameters import parameter
 from cooccur.models.trained import Trained
 
 if TYPE_CHECKING:

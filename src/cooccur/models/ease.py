@@ -26,7 +26,8 @@ import numpy as np
 
 from cooccur.baskets import Baskets
 from cooccur.errors import ParameterError
-from cooccur.models.base import Floats, Model, Progress, Reason, parameter
+from cooccur.models.base import Floats, Model, Progress, Reason
+from cooccur.models.parameters import parameter
 
 BLOCK = 1024  # rows of the Gram matrix made at once
 

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cooccur.errors import ParameterError
-from cooccur.models.base import parameter
 from cooccur.models.dem import PseudoLikelihood
+from cooccur.models.parameters import parameter
 
 
 @dataclass(eq=False, kw_only=True)

@@ -16,7 +16,8 @@ import numpy as np
 
 from cooccur import ops
 from cooccur.baskets import Baskets
-from cooccur.models.base import Floats, Model, Progress, Reason, parameter
+from cooccur.models.base import Floats, Model, Progress, Reason
+from cooccur.models.parameters import parameter
 from cooccur.pairs import cooccurrence
 
 if TYPE_CHECKING:

@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cooccur.baskets import Baskets
-from cooccur.models.base import Floats, Progress, parameter
+from cooccur.models.base import Floats, Progress
 from cooccur.models.energy import LogOdds
+from cooccur.models.parameters import parameter
 
 
 @dataclass(eq=False, kw_only=True)

@@ -19,7 +19,8 @@ import numpy as np
 
 from cooccur import ops
 from cooccur.baskets import Baskets
-from cooccur.models.base import Floats, Progress, Reason, parameter
+from cooccur.models.base import Floats, Progress, Reason
+from cooccur.models.parameters import parameter
 from cooccur.models.trained import Trained
 
 if TYPE_CHECKING:

@@ -24,7 +24,8 @@ import numpy as np
 
 from cooccur.baskets import Baskets
 from cooccur.errors import CooccurError
-from cooccur.models.base import Floats, Model, Progress, parameter
+from cooccur.models.base import Floats, Model, Progress
+from cooccur.models.parameters import parameter
 
 ROUND = 10  # iterations between two reports of progress
 CELLS = 2**20  # occurrences * topics worked on at once, to stay near the cache

@@ -23,8 +23,9 @@ import numpy.typing as npt
 
 from cooccur.baskets import Baskets
 from cooccur.errors import ParameterError
-from cooccur.models.base import Floats, Progress, parameter
+from cooccur.models.base import Floats, Progress
 from cooccur.models.energy import LogOdds
+from cooccur.models.parameters import parameter
 
 Doubles = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]

@@ -18,8 +18,9 @@ from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.evaluation.metrics import top_at
 from cooccur.evaluation.removal import hold_out, rank_block
-from cooccur.models.base import Floats, Model, Progress, parameter
+from cooccur.models.base import Floats, Model, Progress
 from cooccur.models.graph import Graph
+from cooccur.models.parameters import parameter
 from cooccur.pairs import cooccurrence
 
 WALKERS = 64  # records that share a pass over P

@@ -24,7 +24,8 @@ import numpy.typing as npt
 from cooccur.baskets import Baskets
 from cooccur.evaluation.metrics import top_at
 from cooccur.evaluation.removal import hold_out, rank
-from cooccur.models.base import Floats, Model, Progress, Reason, parameter, silent
+from cooccur.models.base import Floats, Model, Progress, Reason, silent
+from cooccur.models.parameters import parameter
 
 Matrix = npt.NDArray[np.float64]
 GRID = (1 / 64, 1 / 32, 1 / 16, 1 / 8)  # the l2 to choose from, as shares of ||V||

@@ -21,8 +21,9 @@ import numpy.typing as npt
 
 from cooccur import kernels
 from cooccur.baskets import Baskets
-from cooccur.models.base import Floats, Progress, parameter
+from cooccur.models.base import Floats, Progress
 from cooccur.models.energy import LogOdds
+from cooccur.models.parameters import parameter
 from cooccur.models.trained import Trained
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ import numpy as np
 from cooccur.baskets import Baskets
 from cooccur.errors import InputError
 from cooccur.evaluation.removal import Removals, hold_out
-from cooccur.models.base import Model, Progress, as_baskets, parameter, silent
+from cooccur.models.base import Model, Progress, as_baskets, silent
+from cooccur.models.parameters import parameter
 
 if TYPE_CHECKING:
     from cooccur.training.loop import Epoch, Learner

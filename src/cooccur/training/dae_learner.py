@@ -25,6 +25,7 @@ from cooccur.training.batches import Batch
 from cooccur.training.likelihood import Sample
 from cooccur.training.loop import Arrays
 from cooccur.training.softmax import draw_rivals
+from cooccur.training.steps import descend
 
 if TYPE_CHECKING:
     from cooccur.models.dae import Dae
@@ -109,8 +110,7 @@ class DaeLearner:
         for part in (E, *self.inner):
             part.requires_grad_()
         # E moves in units of its first size: the longer the records, the more a step of it moves the hidden layer
-        self.rates = [model.rate * spread, model.rate]
-        groups = [{"params": self.dense[:1]}, {"params": self.dense[1:]}]
+        groups = [{"params": self.dense[:1], "lr": model.rate * spread}, {"params": self.dense[1:]}]
         self.optimiser = torch.optim.Adam(groups, lr=model.rate, fused=True)
 
     def step(self, batch: Batch, rate: float) -> float:
@@ -118,13 +118,7 @@ class DaeLearner:
         exact = not 0 < self.model.negatives < len(self.draw)
         sample = None if exact else draw_rivals(self.draw, self.model.negatives, self.rng, beside=batch.indices)
         loss = self.dae.gradients(batch, keep, sample)
-        for parameter in self.dense:
-            if parameter.grad is not None:
-                parameter.grad /= len(batch)
-        for group, its_rate in zip(self.optimiser.param_groups, self.rates, strict=True):
-            group["lr"] = rate * its_rate
-        self.optimiser.step()
-        self.optimiser.zero_grad()
+        descend(self.optimiser, len(batch), rate)
         return loss
 
     def scores(self, baskets: Baskets) -> Floats:

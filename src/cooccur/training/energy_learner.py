@@ -18,6 +18,7 @@ from cooccur.training.likelihood import Energy, Sample
 from cooccur.training.loop import Arrays
 from cooccur.training.pair_term import PairTerm
 from cooccur.training.portable import PortablePairs
+from cooccur.training.steps import descend
 
 if TYPE_CHECKING:
     from cooccur.models.dem import PseudoLikelihood
@@ -108,12 +109,7 @@ class EnergyLearner:
         if self.energy.pairs is not None:
             self.energy.pairs.step(delta, batch, slot, rate)
         if self.optimiser is not None:
-            for parameter in self.dense:
-                if parameter.grad is not None:
-                    parameter.grad /= len(batch)
-            self.optimiser.param_groups[0]["lr"] = rate * self.model.rate
-            self.optimiser.step()
-            self.optimiser.zero_grad()
+            descend(self.optimiser, len(batch), rate)
         return loss
 
     def scores(self, baskets: Baskets) -> Floats:

@@ -12,6 +12,7 @@ from cooccur.models.base import Floats
 from cooccur.training.batches import Batch
 from cooccur.training.loop import Arrays
 from cooccur.training.softmax import LogBilinear, choose_left_out, draw_rivals
+from cooccur.training.steps import descend
 
 if TYPE_CHECKING:
     from cooccur.models.lbl import Lbl
@@ -42,11 +43,7 @@ class LblLearner:
         exact = not 0 < self.model.negatives < len(self.draw)
         sample = None if exact else draw_rivals(self.draw, self.model.negatives, self.rng)
         loss = self.lbl.gradients(batch, left_out, sample)
-        for parameter in self.dense:
-            assert parameter.grad is not None
-            parameter.grad /= len(batch)
-        self.optimiser.param_groups[0]["lr"] = rate * self.model.rate
-        self.optimiser.step()
+        descend(self.optimiser, len(batch), rate)
         return loss
 
     def scores(self, baskets: Baskets) -> Floats:

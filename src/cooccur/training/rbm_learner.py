@@ -21,6 +21,7 @@ from cooccur.baskets import Baskets
 from cooccur.models.base import Floats
 from cooccur.training.batches import Batch
 from cooccur.training.loop import Arrays
+from cooccur.training.steps import descend
 
 if TYPE_CHECKING:
     from cooccur.models.rbm import Rbm
@@ -63,9 +64,8 @@ class RbmLearner:
     def step(self, batch: Batch, rate: float) -> float:
         of_b, of_W, of_c = (gradient / len(batch) for gradient in self.gradients(batch))
         self.b.grad, self.W.grad, self.c.grad = -of_b, self.model.decay * self.W - of_W, -of_c
-        self.optimiser.param_groups[0]["lr"] = rate * self.model.rate
         loss = self.pseudo_likelihood(batch)
-        self.optimiser.step()
+        descend(self.optimiser, 1, rate)
         return loss
 
     def scores(self, baskets: Baskets) -> Floats:
