@@ -20,6 +20,7 @@ bench: .venv/peers
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/topk.py
 	$(BIN)/python benchmarks/read.py
+	$(BIN)/python benchmarks/epoch.py
 
 docs: .venv/dev
 	$(BIN)/mkdocs build --strict
