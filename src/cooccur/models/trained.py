@@ -11,8 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
 from cooccur.baskets import Baskets
 from cooccur.errors import InputError
 from cooccur.evaluation.removal import Removals, hold_out
@@ -85,9 +83,9 @@ class Trained(Model):
         self._keep(learner)
 
     def _hold_out(self, baskets: Baskets) -> tuple[Baskets, Removals | None]:
-        """At least 200 held-out records are worth a choice; fewer than that, and the last epoch is kept."""
+        """The share asked for, but 200 records if a fifth of all allows it; with fewer than 50 the last epoch is kept."""
         fit = int((baskets.lengths >= 2).sum())
-        if self.validation * fit < 200:
+        share = min(max(self.validation, 200 / max(1, fit)), max(self.validation, 0.2))
+        if not self.validation or share * fit < 50:
             return baskets, None
-        learn, removals = hold_out(baskets, self.validation, self.random_state, at_most=3000, removals=10_000)
-        return (learn, removals) if learn.nnz and np.count_nonzero(learn.lengths) else (baskets, None)
+        return hold_out(baskets, share, self.random_state, at_most=3000, removals=10_000)
