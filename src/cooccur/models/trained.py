@@ -83,7 +83,7 @@ class Trained(Model):
         self._keep(learner)
 
     def _hold_out(self, baskets: Baskets) -> tuple[Baskets, Removals | None]:
-        """The share asked for, but 200 records if a fifth of all allows it; with fewer than 50 the last epoch is kept."""
+        """The share asked for, but 200 records if a fifth of all allows it; below 50 the last epoch is kept."""
         fit = int((baskets.lengths >= 2).sum())
         share = min(max(self.validation, 200 / max(1, fit)), max(self.validation, 0.2))
         if not self.validation or share * fit < 50:
