@@ -71,7 +71,7 @@ def threads() -> int:
 def versions() -> dict[str, str]:
     """Versions of everything that can change a figure."""
     found = {"python": platform.python_version(), "platform": platform.platform(), "cores": str(os.cpu_count())}
-    for package in ("cooccur", "numpy", "scipy", "numba", "polars", "safetensors"):
+    for package in ("cooccur", "numpy", "scipy", "numba", "torch", "polars", "safetensors"):
         try:
             found[package] = version(package)
         except PackageNotFoundError:
