@@ -47,7 +47,7 @@ def test_the_readme_in_python(
 
 
 def test_the_readme_lists_every_model() -> None:
-    readme = (ROOT / "README.md").read_text()
+    readme = (ROOT / "README.md").read_text().split("## Models")[1]
     table = {
         name for row in re.findall(r"^\| (`.*?) \|", readme, re.MULTILINE) for name in re.findall(r"`([\w-]+)`", row)
     }
