@@ -108,7 +108,10 @@ def test_names_become_strings() -> None:
         (lambda: Baskets.from_matrix(np.eye(3), ["a", "b"]), "2 item names for a matrix 3 wide"),
         (lambda: Baskets.from_matrix(np.eye(3), records=["r"]), "1 record ids for 3 records"),
         (lambda: Baskets.from_matrix(np.ones(3)), "an array of 1 dimensions; expected records x items"),
-        (lambda: Baskets.from_matrix([["a"]]), "a matrix of <U1; expected numbers 0 and 1"),
+        (
+            lambda: Baskets.from_matrix([["a"]]),
+            "a matrix of <U1; expected numbers 0 and 1; a frame goes through cooccur.read",
+        ),
         (
             lambda: Baskets.from_matrix(csr_matrix([[0.0, np.inf]])),
             "the matrix holds NaN or infinity; replace missing values with 0",

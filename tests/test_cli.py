@@ -471,3 +471,16 @@ def test_rows_of_a_public_dataset(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(keys.split()) <= found["rows"][0].keys()
     assert found["rows"][0]["top1"] == pytest.approx(16.59, abs=0.7)
     assert found["rows"][0]["top10"] == pytest.approx(59.70, abs=0.7)
+
+
+def test_fit_learns_one_model(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fit", "shop.txt", "-m", "cvg", "-m", "lrw", "-o", "two.model"]) == 2
+    assert capsys.readouterr().err == "error: -m is given 2 times; fit learns one model into one file\n"
+
+
+def test_one_bad_rating_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [f"{n % 9}::{n % 7}::{n % 5 + 1}" for n in range(200)]
+    lines[19] = "20::3::x"
+    (tmp_path / "ratings.dat").write_text("\n".join(lines))
+    assert main(["describe", str(tmp_path / "ratings.dat"), "--threshold", ">= 4"]) == 2
+    assert "ratings.dat, line 20: " in capsys.readouterr().err

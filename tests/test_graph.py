@@ -157,3 +157,15 @@ def test_a_basket_without_an_edge_gets_the_popularity_order(spec: str) -> None:
     reason = model.explain(["alone"], "c")
     assert (reason.score, reason.prior, reason.rest) == (4, 4, 0)
     assert [share for _, share in reason.shares] == [0]
+
+
+@pytest.mark.parametrize("spec", ["lrw:steps=1", "lrw:steps=3", "lrw:steps=2,total=yes"])
+def test_the_reasons_of_a_walk_are_the_walks_of_its_items(spec: str) -> None:
+    model = make_model(spec).fit([["a", "b"], ["b", "c"], ["c", "d", "a"], ["d", "e"]] * 3)
+    reason = model.explain(["a", "b"], "d")
+    assert reason.prior == 0
+    for name, share in reason.shares:
+        alone = model.scores([[name]])[0, model.number("d")]
+        assert share == pytest.approx(float(alone), rel=1e-5)
+    assert sum(share for _, share in reason.shares) + reason.rest == pytest.approx(reason.score)
+    assert abs(reason.rest) < 1e-5

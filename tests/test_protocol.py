@@ -50,7 +50,9 @@ def test_folds_are_random_and_follow_the_seed() -> None:
 def test_folds_that_cannot_be(records: int, folds: int) -> None:
     with pytest.raises(ParameterError) as caught:
         fold_numbers(records, folds)
-    assert str(caught.value) == f"{folds} folds of {records} records; expected 2 to {records}"
+    few = f"{records} records; at least 2 are needed to learn from one and test another"
+    many = f"{folds} folds of {records} records; expected 2 to {records}; say --folds"
+    assert str(caught.value) == (few if records < 2 else many)
 
 
 # -- removals -----------------------------------------------------------------------------------------
@@ -232,7 +234,7 @@ def test_the_result_is_plain_json_and_two_runs_are_equal() -> None:
         ({"models": ["cvg"], "folds": 5, "fold": 5}, "fold 5 of 5; they count from 0 to 4"),
         ({"models": ["cvg"], "folds": 5, "fold": -1}, "fold -1 of 5; they count from 0 to 4"),
         ({"models": ["cvg"], "draws": 0}, "draws = 0; expected 1 or more"),
-        ({"models": ["cvg"], "folds": 41}, "41 folds of 40 records; expected 2 to 40"),
+        ({"models": ["cvg"], "folds": 41}, "41 folds of 40 records; expected 2 to 40; say --folds"),
         ({"models": ["normcvg:by=sauce"]}, "normcvg: by = 'sauce'; expected source, target, both, edges"),
     ],
 )

@@ -130,7 +130,9 @@ class Baskets:
         if matrix.ndim != 2:
             raise InputError(f"an array of {matrix.ndim} dimensions; expected records x items")
         if not (np.issubdtype(matrix.dtype, np.number) or matrix.dtype == np.bool_):
-            raise InputError(f"a matrix of {matrix.dtype}; expected numbers 0 and 1")
+            raise InputError(
+                f"a matrix of {matrix.dtype}; expected numbers 0 and 1", remedy="a frame goes through cooccur.read"
+            )
         # before scipy adds up entries that are stored twice, which would pass for a value of 2
         stored = matrix.tocoo() if issparse(matrix) else None
         values = matrix if stored is None else stored.data

@@ -96,7 +96,9 @@ def _complete_one(model: Model, items: list[str], k: int, explain: bool, as_json
         print_json(about | {"basket": found.basket, "unknown": found.unknown, "suggestions": rows})
         return
     chance = all(s.probability is not None for s in found)
-    what = "probability given the basket; reasons in log-odds" if chance else f"score: {model.score_is}"
+    what = f"score: {model.score_is}"
+    if chance:
+        what = "probability given the basket" + ("; reasons in log-odds" if reasons else "")
     console().print(f"{', '.join(found.basket) or 'an empty basket'} · {what} ({model.name})")
     print_suggestions(found, reasons)
 
@@ -158,6 +160,8 @@ def _complete_many(
         "item": model.items_[items[row, rank]].tolist(),
         "score": scores[row, rank],
     }
+    if model._probability(0.0) is not None:
+        columns["probability"] = [model._probability(float(score)) for score in scores[row, rank]]
     if output:
         _write(columns, output)
     about = {"model": model.name, "records": len(known), "rows": len(row), "unknown": unknown}

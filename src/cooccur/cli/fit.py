@@ -12,13 +12,15 @@ import typer
 from cooccur.cli.data import load
 from cooccur.cli.options import Data, Json, Reading, Threads, unfolded
 from cooccur.cli.output import check_output, console, print_json, progress, say, size
+from cooccur.errors import ParameterError
 
 
 @unfolded
 def fit(
     data: Data,
-    model: Annotated[
-        str, typer.Option("-m", "--model", metavar="MODEL", help="NAME or NAME:param=value,...; see `cooccur models`.")
+    models: Annotated[
+        list[str],
+        typer.Option("-m", "--model", metavar="MODEL", help="NAME or NAME:param=value,...; see `cooccur models`."),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The model file to write.")],
     reading: Reading,
@@ -29,6 +31,9 @@ def fit(
     """Learn a model and write it to a file."""
     from cooccur.models import make_model
 
+    if len(models) > 1:
+        raise ParameterError(f"-m is given {len(models)} times; fit learns one model into one file")
+    model = models[0]
     check_output(output)
     learner = make_model(model)  # a misspelt model is found before a large file is read
     if seed is not None and "random_state" in learner.get_params():
@@ -38,7 +43,8 @@ def fit(
     with progress(f"learning {model}") as report:
         learner.fit(baskets, progress=report)
     seconds = time.perf_counter() - start
-    if getattr(getattr(learner, "history_", None), "interrupted", False):
+    history = getattr(learner, "history_", None)
+    if history is not None and history.interrupted:
         say("interrupted: the best epoch so far is kept")
     learner.save(output)
     arrays = {name.rstrip("_"): getattr(learner, name) for name in learner.arrays}
@@ -51,6 +57,7 @@ def fit(
         "occurrences": baskets.nnz,
         "learned": {name: array.item() if array.size == 1 else list(array.shape) for name, array in arrays.items()},
         "fit_seconds": seconds,
+        "history": history.as_dict() if history is not None else None,
         "file": str(output),
         "bytes": output.stat().st_size,
     }

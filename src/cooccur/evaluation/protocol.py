@@ -38,7 +38,7 @@ def evaluate(
     >>> [(row["label"], round(row["top1_mean"])) for row in result["summary"]]
     [('popularity', 45), ('cvg', 92)]
     """
-    labels = ["".join(spec.split()) for spec in models]
+    labels = ["".join(spec.split()).rstrip(":") for spec in models]
     if len(set(labels)) < len(labels):
         raise ParameterError("the same model twice; give the second other parameters")
     for label in labels:

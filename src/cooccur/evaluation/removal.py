@@ -44,7 +44,11 @@ def fold_numbers(records: int, folds: int, seed: int = 0) -> npt.NDArray[np.int6
     [3, 2, 2, 2, 2]
     """
     if not 2 <= folds <= records:
-        raise ParameterError(f"{folds} folds of {records} records; expected 2 to {records}")
+        if records < 2:
+            raise ParameterError(
+                f"{records} record{'s' * (records != 1)}; at least 2 are needed to learn from one and test another"
+            )
+        raise ParameterError(f"{folds} folds of {records} records; expected 2 to {records}; say --folds")
     numbers = np.empty(records, dtype=np.int64)
     numbers[np.random.default_rng([seed, 0]).permutation(records)] = np.arange(records) % folds
     return numbers

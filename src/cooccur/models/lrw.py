@@ -9,6 +9,7 @@ The number of steps, if not given, is the best of 1 to 4 by Top@10 on records he
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,7 +19,7 @@ from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.evaluation.metrics import top_at
 from cooccur.evaluation.removal import hold_out, rank_block
-from cooccur.models.base import Floats, Model, Progress
+from cooccur.models.base import Floats, Model, Progress, Reason
 from cooccur.models.graph import Graph
 from cooccur.models.parameters import parameter
 from cooccur.pairs import cooccurrence
@@ -93,3 +94,14 @@ class Lrw(Model):
         return scores
 
     _affinity = Graph._affinity
+
+    def explain(self, basket: Iterable[str], item: str) -> Reason:
+        """Exact: the walks of the basket's items add up, so each item's share is its own walk."""
+        known, _ = self._known([[name for name in dict.fromkeys(basket) if name != item]])
+        target, own = self.number(item), known.row(0)
+        alone = Baskets(np.arange(len(own) + 1), own, self.items_)
+        walks = self._walk(alone, int(self.steps_[0]))[-1][:, target] if len(own) else np.zeros(0)
+        shares = sorted(zip(known.names(0), map(float, walks), strict=True), key=lambda share: -abs(share[1]))
+        score = float(self._scores(known)[0, target])
+        total = sum(value for _, value in shares)
+        return Reason(item, score, score if not total else 0.0, tuple(shares), 0.0 if not total else score - total)

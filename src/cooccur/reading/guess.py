@@ -140,7 +140,9 @@ def _format(rows: list[list[str]], lines: Sequence[str], separator: str, options
     constant = share >= _CONSTANT
     body = [row for row in rows[1:] or rows if len(row) == width]
     numeric = constant and all(_numeric(row, options) for row in body)
-    third = constant and width >= 3 and not any(math.isnan(number(row[2])) for row in body)
+    # one bad rating among many is a bad line to be named, not a reason to take the file for something else
+    numbers = [not math.isnan(number(row[2])) for row in body] if constant and width >= 3 else []
+    third = bool(numbers) and sum(numbers) >= _CONSTANT * len(numbers)
     chosen = any(c is not None for c in (options.record, options.item, options.rating))
     named = _usual_header(rows[0])
     is_csv = named or chosen or (constant and width > 1 and (by_ending(tally.source) == "csv" or _quotes(lines)))
