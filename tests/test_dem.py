@@ -162,11 +162,7 @@ def test_the_best_epoch_is_kept() -> None:
     assert model.history_.best == int(np.argmax(tops))
     _, removals = hold_out(train, model.validation, model.random_state, at_most=3000, removals=10_000)
 
-    class Kept:
-        def scores(self, baskets: Baskets) -> np.ndarray:
-            return model._scores(baskets)
-
-    assert sum(validate(Kept(), removals)) == pytest.approx(max(tops), abs=1e-6)  # type: ignore[arg-type]
+    assert sum(validate(model._scores, removals)) == pytest.approx(max(tops), abs=1e-6)
 
 
 def test_support_within_a_budget() -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from cooccur.baskets import Baskets
 from cooccur.errors import InputError
 from cooccur.evaluation.removal import Removals, hold_out
-from cooccur.models.base import Model, Progress, as_baskets, silent
+from cooccur.models.base import Floats, Model, Progress, as_baskets, silent
 from cooccur.models.parameters import parameter
 
 if TYPE_CHECKING:
@@ -79,7 +79,12 @@ class Trained(Model):
         plan = Plan(epochs, size, self.patience, self.schedule, self.length, self.random_state)
         with enough_for(size * learn.n_items):
             learner = self._learner(learn, fresh, progress)
-            self.history_ = train(learner, learn, plan, removals, progress, callbacks)
+
+            def scores(baskets: Baskets) -> Floats:
+                self._keep(learner)
+                return self._scores(baskets)
+
+            self.history_ = train(learner, learn, plan, scores, removals, progress, callbacks)
         self._keep(learner)
 
     def _hold_out(self, baskets: Baskets) -> tuple[Baskets, Removals | None]:

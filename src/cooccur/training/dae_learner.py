@@ -19,7 +19,6 @@ import numpy.typing as npt
 import torch
 
 from cooccur.baskets import Baskets
-from cooccur.models.base import Floats
 from cooccur.training import pair_kernels
 from cooccur.training.batches import Batch
 from cooccur.training.likelihood import Sample
@@ -120,10 +119,6 @@ class DaeLearner:
         loss = self.dae.gradients(batch, keep, sample)
         descend(self.optimiser, len(batch), rate)
         return loss
-
-    def scores(self, baskets: Baskets) -> Floats:
-        self.model._keep(self)
-        return self.model._scores(baskets)
 
     def arrays(self) -> Arrays:
         return [tensor.detach().numpy() for tensor in self.dense]

@@ -11,7 +11,7 @@ import torch
 
 from cooccur.baskets import Baskets
 from cooccur.errors import ParameterError
-from cooccur.models.base import Floats, Progress, silent
+from cooccur.models.base import Progress, silent
 from cooccur.training import support
 from cooccur.training.batches import Batch
 from cooccur.training.likelihood import Energy, Sample
@@ -111,10 +111,6 @@ class EnergyLearner:
         if self.optimiser is not None:
             descend(self.optimiser, len(batch), rate)
         return loss
-
-    def scores(self, baskets: Baskets) -> Floats:
-        self.model._keep(self)
-        return self.model._scores(baskets)
 
     def arrays(self) -> Arrays:
         """Views of what is learned: a change to them is a change to the parameters."""

@@ -8,7 +8,6 @@ import numpy as np
 import torch
 
 from cooccur.baskets import Baskets
-from cooccur.models.base import Floats
 from cooccur.training.batches import Batch
 from cooccur.training.loop import Arrays
 from cooccur.training.softmax import LogBilinear, choose_left_out, draw_rivals
@@ -45,10 +44,6 @@ class LblLearner:
         loss = self.lbl.gradients(batch, left_out, sample)
         descend(self.optimiser, len(batch), rate)
         return loss
-
-    def scores(self, baskets: Baskets) -> Floats:
-        self.model._keep(self)
-        return self.model._scores(baskets)
 
     def arrays(self) -> Arrays:
         return [tensor.numpy() for tensor in self.dense]

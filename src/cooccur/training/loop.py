@@ -1,6 +1,6 @@
 """The one training loop: epochs of mini-batches, validation by the protocol's own question, the best epoch kept.
 
-A learner brings what differs between models: a step on a batch, scores for validation, its arrays. The loop brings the
+A learner brings what differs between models: a step on a batch, and its arrays. The loop brings the
 order of the records, the schedule of the rate, early stopping, progress, and a clean end on Ctrl-C: what is kept is the
 best epoch so far.
 """
@@ -24,6 +24,7 @@ from cooccur.evaluation.removal import Removals, rank_block
 from cooccur.training.batches import Batch, batches, record_weights
 
 DROP, LEAST_SCALE = 0.2, 0.1  # "plateau": the rates fall to a fifth, and once more
+Scores = Callable[[Baskets], npt.NDArray[np.float32]]  # (records, n_items) of the model as it stands
 Arrays = list[Any]  # numpy arrays, or torch tensors on another device
 
 
@@ -32,9 +33,6 @@ class Learner(Protocol):
 
     def step(self, batch: Batch, rate: float) -> float:
         """One update, its rates multiplied by `rate`; the batch's summed loss."""
-
-    def scores(self, baskets: Baskets) -> npt.NDArray[np.float32]:
-        """(records, n_items), as `Model._scores`."""
 
     def arrays(self) -> Arrays:
         """The arrays that are learned, themselves and not copies."""
@@ -77,7 +75,8 @@ class History:
 
 
 def train(
-    learner: Learner, baskets: Baskets, plan: Plan, removals: Removals | None, progress: Callable[[float, str], None],
+    learner: Learner, baskets: Baskets, plan: Plan, scores: Scores, removals: Removals | None,
+    progress: Callable[[float, str], None],
     callbacks: Sequence[Callable[[Epoch], bool | None]] = (),
 ) -> History:  # fmt: skip
     """Run the epochs. With `removals` the epoch with the best Top@1 + Top@10 on them is kept, and `patience` epochs
@@ -101,7 +100,7 @@ def train(
             if not math.isfinite(loss):
                 raise CooccurError(f"the loss is {loss} in epoch {epoch}; lower the learning rate")
             seconds = time.perf_counter() - begun
-            top1, top10 = (None, None) if removals is None else validate(learner, removals)
+            top1, top10 = (None, None) if removals is None else validate(scores, removals)
             history.epochs.append(Epoch(epoch, loss / len(baskets), top1, top10, seconds, len(baskets) / seconds))
             value = epoch if top1 is None or top10 is None else top1 + top10
             if value > best_value:
@@ -120,14 +119,14 @@ def train(
     return history
 
 
-def validate(learner: Learner, removals: Removals) -> tuple[float, float]:
+def validate(scores: Scores, removals: Removals) -> tuple[float, float]:
     """Top@1 and Top@10 in percent on removals."""
     hits = np.zeros(2)
     for start in range(0, len(removals), 256):
         part = removals[slice(start, start + 256)]
-        scores = learner.scores(part.rest)
-        ops.mask(scores, part.rest.indptr, part.rest.indices)
-        ranks = rank_block(scores, part)
+        block = scores(part.rest)
+        ops.mask(block, part.rest.indptr, part.rest.indices)
+        ranks = rank_block(block, part)
         hits += top_at(ranks, 1).sum(), top_at(ranks, 10).sum()
     top1, top10 = 100 * hits / len(removals)
     return float(top1), float(top10)

@@ -18,7 +18,6 @@ import torch
 from torch.nn.functional import softplus
 
 from cooccur.baskets import Baskets
-from cooccur.models.base import Floats
 from cooccur.training.batches import Batch
 from cooccur.training.loop import Arrays
 from cooccur.training.steps import descend
@@ -67,10 +66,6 @@ class RbmLearner:
         loss = self.pseudo_likelihood(batch)
         descend(self.optimiser, 1, rate)
         return loss
-
-    def scores(self, baskets: Baskets) -> Floats:
-        self.model._keep(self)
-        return self.model._scores(baskets)
 
     def arrays(self) -> Arrays:
         return [self.b.numpy(), self.W.numpy(), self.c.numpy()]
