@@ -16,7 +16,7 @@ import numpy as np
 from cooccur.baskets import Baskets
 from cooccur.errors import ParameterError
 from cooccur.evaluation.metrics import Ranks, summarise, top_at
-from cooccur.evaluation.removal import fold_numbers, rank, remove_items
+from cooccur.evaluation.removal import Removals, fold_numbers, rank, remove_items
 from cooccur.evaluation.report import summarise_rows
 from cooccur.evaluation.significance import compare
 from cooccur.measure import measured, threads, versions
@@ -52,7 +52,9 @@ def evaluate(
     started = datetime.now(UTC).isoformat(timespec="seconds")
 
     rows: list[dict[str, Any]] = []
-    outcomes: dict[tuple[str, int], list[Ranks]] = {}
+    outcomes: dict[tuple[str, int], Ranks] = {}
+    for label in labels:
+        _compile(label)
     for number in chosen:
         training, test = baskets[numbers != number], removals[of_fold == number]
         for label in labels:
@@ -60,16 +62,13 @@ def evaluate(
             progress(done, f"fold {number}, {label}")
             row, ranks = _one(label, training, test, ks, progress, done, len(chosen) * len(labels))
             rows.append({"dataset": dataset, **row, "fold": number})
-            outcomes.setdefault((label, number), []).append(ranks)
+            outcomes[label, number] = ranks
     progress(1.0, "comparing")
 
     pooled = np.concatenate([np.flatnonzero(of_fold == number) for number in chosen])
     significance = {}
     for k in ks if len(labels) > 1 else ():
-        hits = [
-            np.concatenate([top_at(part, k) for number in chosen for part in outcomes[label, number]])
-            for label in labels
-        ]
+        hits = [np.concatenate([top_at(outcomes[label, number], k) for number in chosen]) for label in labels]
         significance[f"top{k}"] = compare(
             hits, removals.record[pooled], of_fold[pooled], test_share=1 / folds, seed=seed
         )
@@ -85,10 +84,9 @@ def evaluate(
 
 
 def _one(
-    label: str, training: Baskets, test: Any, ks: Sequence[int], progress: Progress, done: float, parts: int
+    label: str, training: Baskets, test: Removals, ks: Sequence[int], progress: Progress, done: float, parts: int
 ) -> tuple[dict[str, Any], Ranks]:
     """Fit and rank one model on one fold."""
-    _compile(label)
     model = make_model(label)
     with measured() as fitting:
         model.fit(training, progress=lambda share, words: progress(done + 0.9 * share / parts, f"{label}: {words}"))
