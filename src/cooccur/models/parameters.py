@@ -16,11 +16,16 @@ if TYPE_CHECKING:
 
 
 def parameter(
-    default: Any, meaning: str, *, low: float | None = None, high: float | None = None, choices: Sequence[str] = ()
-) -> Any:
-    """Declare a parameter of a model: a dataclass field with its range and its meaning."""
+    default: Any, meaning: str, *, low: float | None = None, high: float | None = None, choices: Sequence[str] = (),
+    search: Sequence[Any] = (),
+) -> Any:  # fmt: skip
+    """Declare a parameter of a model: a dataclass field with its range and its meaning.
+
+    `search` is where a search for better settings looks: (from, to) of a number, drawn evenly in its logarithm where
+    that spans a factor of ten or more; a list of values for anything else. Without it the parameter keeps its default.
+    """
     return dataclasses.field(
-        default=default, metadata={"meaning": meaning, "low": low, "high": high, "choices": choices}
+        default=default, metadata={"meaning": meaning, "low": low, "high": high, "choices": choices, "search": search}
     )
 
 
