@@ -27,6 +27,11 @@ REGISTRY = {
     "lda": "lda:Lda",
     "lbl": "lbl:Lbl",
     "dae": "dae:Dae",
+    "edlae": "edlae:Edlae",
+    "itemknn": "neighbours:ItemKnn",
+    "rp3beta": "neighbours:Rp3Beta",
+    "ials": "ials:Ials",
+    "multvae": "multvae:MultVae",
 }
 
 

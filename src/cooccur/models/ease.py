@@ -28,6 +28,7 @@ from cooccur.baskets import Baskets
 from cooccur.errors import ParameterError
 from cooccur.models.base import Floats, Model, Progress, Reason
 from cooccur.models.parameters import parameter
+from cooccur.training.batches import record_weights
 
 BLOCK = 1024  # rows of the Gram matrix made at once
 
@@ -47,8 +48,11 @@ class Ease(Model):
     arrays: ClassVar[tuple[str, ...]] = ("kept_", "B_", "c_", "l2_")
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"centred": {"centred": True}, "plain": {"centred": False}}
 
-    l2: float | None = parameter(None, "strength of the ridge; none: 3 times the mean record length", low=1e-3)
-    centred: bool = parameter(True, "deviations from the items' shares, with an intercept")
+    l2: float | None = parameter(
+        None, "strength of the ridge; none: 3 times the mean record length", low=1e-3, search=(3, 3000)
+    )
+    centred: bool = parameter(True, "deviations from the items' shares, with an intercept", search=[True, False])
+    length: float = parameter(0.0, "a record of L items weighs L^-length", low=0, high=3)
     max_items: int = parameter(20_000, "only so many items, the most frequent, take part", low=1)
 
     def _fit(self, baskets: Baskets, progress: Progress) -> None:
@@ -57,30 +61,36 @@ class Ease(Model):
         self.l2_ = np.array([3 * mean_length if self.l2 is None else self.l2], dtype=np.float32)
         self.kept_ = np.sort(most[baskets.frequencies[most] > 0]).astype(np.int32)
         progress(0.0, "counting pairs")
-        P = self._gram(baskets)
+        P, means = self._gram(baskets)
         progress(0.2, f"inverting a matrix of {len(P):,} items")
-        _invert(P)
+        _invert(P, self.name)
         P /= -P.diagonal()
         np.fill_diagonal(P, 0)
         self.B_ = P
         self.c_ = np.zeros(baskets.n_items, dtype=np.float32)
         if self.centred:
             self.c_[:] = self._shares
-            self.c_[self.kept_] -= self._shares[self.kept_] @ self.B_
+            self.c_[self.kept_] = means - means @ self.B_
 
-    def _gram(self, baskets: Baskets) -> Floats:
-        """(kept, kept) X'X + l2 I, of the deviations if centred."""
+    def _gram(self, baskets: Baskets) -> tuple[Floats, Floats]:
+        """(kept, kept) X'X plus the ridge, of the deviations if centred, and the means (kept,); records weighted."""
         X = baskets.matrix[:, self.kept_]
         Xt = X.T.tocsr()
-        n = self.frequencies_[self.kept_].astype(np.float32)
+        if self.length:
+            Xt.data = record_weights(baskets, self.length)[Xt.indices]
+        n = np.asarray(Xt.sum(axis=1), dtype=np.float32).ravel()
         G = np.empty((len(n), len(n)), dtype=np.float32)
         for start in range(0, len(n), BLOCK):  # a dense data set's product in sparse form would be larger than G
             rows = slice(start, start + BLOCK)
             (Xt[rows] @ X).toarray(out=G[rows])
             if self.centred:
                 G[rows] -= np.outer(n[rows], n / np.float32(self.n_records_))
-        G.flat[:: len(n) + 1] += self.l2_[0]
-        return G
+        G.flat[:: len(n) + 1] += self._ridge(n)
+        return G, n / np.float32(self.n_records_)
+
+    def _ridge(self, n: Floats) -> Floats:
+        """(1,) or (kept,) what is added to the diagonal n of X'X."""
+        return self.l2_
 
     @property
     def _shares(self) -> Floats:
@@ -121,7 +131,7 @@ class Ease(Model):
         return Reason(item, score, prior, tuple(shares), 0.0)
 
 
-def _invert(G: Floats) -> None:
+def _invert(G: Floats, model: str) -> None:
     """The inverse of a symmetric positive definite matrix in its own place."""
     from scipy.linalg.lapack import spotrf, spotri
 
@@ -130,7 +140,7 @@ def _invert(G: Floats) -> None:
     if not failed:
         inverse, failed = spotri(factor, lower=True, overwrite_c=True)
     if failed:
-        raise ParameterError("ease: the matrix of pairs cannot be inverted in single precision; raise l2")
+        raise ParameterError(f"{model}: the matrix of pairs cannot be inverted in single precision; raise l2")
     assert np.shares_memory(inverse, G)
     for start in range(0, len(G), BLOCK):  # its lower triangle is our upper one; copy that below the diagonal
         rows = slice(start, start + BLOCK)
