@@ -31,6 +31,10 @@ def evaluate(
     top: Annotated[
         list[int] | None, typer.Option(metavar="N", min=1, help="K of Top@K; repeat for more (1 and 10 if left out).")
     ] = None,
+    tune: Annotated[
+        int,
+        typer.Option(metavar="N", min=0, help="Choose each model's settings in each fold by N trials; 0: as spelled."),
+    ] = 0,
     outputs: Annotated[
         list[Path] | None,
         typer.Option("-o", "--output", metavar="FILE", help="Report, by its ending .md .tex .csv .json .txt."),
@@ -53,7 +57,7 @@ def evaluate(
     ks = tuple(dict.fromkeys(top or (1, 10)))
     with progress("evaluating") as shown:
         result = run(
-            baskets, models, folds=folds, fold=fold, draws=draws, ks=ks, seed=seed,
+            baskets, models, folds=folds, fold=fold, draws=draws, ks=ks, seed=seed, tune=tune,
             dataset="stdin" if data == "-" else data, command=command, progress=shown,
         )  # fmt: skip
     for path in outputs or ():

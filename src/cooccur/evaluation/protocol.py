@@ -3,6 +3,9 @@
 For each fold the models learn from the other folds' records (all of them, those with one item too) and rank the removed
 items. Items that training never saw stay in the ranking, so such a removal is a miss; figures over the removals that
 training did see are given beside. Compilation is done before the clock starts.
+
+With `tune` every model that has ranges to search gets the same number of trials in each fold, on records held out of
+that fold's training records (`cooccur.tuning`), and then learns from all of these with the settings that won.
 """
 
 from __future__ import annotations
@@ -26,11 +29,13 @@ from cooccur.models.base import Progress, silent
 
 def evaluate(
     baskets: Baskets, models: Sequence[str], *, folds: int = 5, fold: int | None = None, draws: int = 1,
-    ks: Sequence[int] = (1, 10), seed: int = 0, dataset: str = "data", command: str = "", progress: Progress = silent,
+    ks: Sequence[int] = (1, 10), seed: int = 0, tune: int = 0, dataset: str = "data", command: str = "",
+    progress: Progress = silent,
 ) -> dict[str, Any]:  # fmt: skip
     """The leaderboard of some models (spelled as on the command line) on one dataset, as a dict of plain JSON types.
 
-    `fold` runs one fold alone, `draws` removals are made from each test record, `ks` are the K of Top@K.
+    `fold` runs one fold alone, `draws` removals are made from each test record, `ks` are the K of Top@K, `tune` is the
+    number of trials to choose a model's settings in each fold (0: none); the label of a row says it.
     The dict has `rows` (one a model and fold), `summary` (one a model), `significance` and `run`; `report` renders it.
 
     >>> shop = Baskets.from_lists([["milk", "bread"], ["milk", "bread", "tea"], ["tea", "mint"], ["tea", "mint"]] * 5)
@@ -38,11 +43,13 @@ def evaluate(
     >>> [(row["label"], round(row["top1_mean"])) for row in result["summary"]]
     [('popularity', 45), ('cvg', 92)]
     """
-    labels = ["".join(spec.split()).rstrip(":") for spec in models]
-    if len(set(labels)) < len(labels):
+    specs = ["".join(spec.split()).rstrip(":") for spec in models]
+    if len(set(specs)) < len(specs):
         raise ParameterError("the same model twice; give the second other parameters")
-    for label in labels:
-        make_model(label)  # a bad spelling is found before hours of work
+    for spec in specs:
+        make_model(spec)  # a bad spelling is found before hours of work
+    trials = _trials(specs, tune)
+    labels = [f"{spec} (tuned, budget {tune})" if trials[spec] else spec for spec in specs]
     numbers = fold_numbers(len(baskets), folds, seed)
     if fold is not None and not 0 <= fold < folds:
         raise ParameterError(f"fold {fold} of {folds}; they count from 0 to {folds - 1}")
@@ -53,14 +60,19 @@ def evaluate(
 
     rows: list[dict[str, Any]] = []
     outcomes: dict[tuple[str, int], Ranks] = {}
-    for label in labels:
-        _compile(label)
+    for spec in specs:
+        _compile(spec)
     for number in chosen:
         training, test = baskets[numbers != number], removals[of_fold == number]
-        for label in labels:
-            done = len(rows) / (len(chosen) * len(labels))
+        for spec, label in zip(specs, labels, strict=True):
+            done, parts = len(rows) / (len(chosen) * len(labels)), len(chosen) * len(labels)
             progress(done, f"fold {number}, {label}")
-            row, ranks = _one(label, training, test, ks, progress, done, len(chosen) * len(labels))
+            won = _tune(spec, training, trials[spec], seed, progress, done, parts) if trials[spec] else None
+            if won is None:
+                row, ranks = _one(spec, training, test, ks, progress, done, parts)
+            else:
+                row, ranks = _one(won["spelling"], training, test, ks, progress, done + 0.9 / parts, 10 * parts)
+                row |= {"label": label, "tuned": won}
             rows.append({"dataset": dataset, **row, "fold": number})
             outcomes[label, number] = ranks
     progress(1.0, "comparing")
@@ -74,13 +86,49 @@ def evaluate(
         )
     run = {
         "command": command, "started": started, "seed": seed, "folds": folds, "fold": fold, "draws": draws,
-        "threads": threads(), "models": labels, "versions": versions(),
+        "tune": tune, "threads": threads(), "models": labels, "versions": versions(),
         "data": {
             "name": dataset, "sha256": baskets.fingerprint(), "records": len(baskets), "items": baskets.n_items,
             "occurrences": baskets.nnz,
         },
     }  # fmt: skip
-    return {"rows": rows, "summary": summarise_rows(rows), "significance": significance, "run": run}
+    summary = summarise_rows(rows)
+    for of_model in summary:  # settings that differ between the folds are those of no row as a whole
+        each = [row["params"] for row in rows if row["label"] == of_model["label"]]
+        of_model["params"] = {key: value for key, value in each[0].items() if all(p[key] == value for p in each)}
+    return {"rows": rows, "summary": summary, "significance": significance, "run": run}
+
+
+def _trials(specs: Sequence[str], tune: int) -> dict[str, int]:
+    """How many trials each model gets: as many as asked for, or none if it has no range to search."""
+    if tune < 0:
+        raise ParameterError(f"tune = {tune}; expected 0 or more trials")
+    if not tune:
+        return dict.fromkeys(specs, 0)
+    from cooccur.tuning import search_space
+
+    return {spec: tune if search_space(spec) else 0 for spec in specs}
+
+
+def _tune(
+    spec: str, training: Baskets, trials: int, seed: int, progress: Progress, done: float, parts: int
+) -> dict[str, Any]:
+    """The settings that do best on records held out of the training records, and how they were found."""
+    from cooccur.tuning import tune
+
+    def shown(share: float, words: str) -> None:
+        progress(done + 0.9 * share / parts, f"{spec}: {words}")
+
+    with measured() as cost:
+        found = tune(training, spec, budget=trials, seed=seed, progress=shown)
+    if found.interrupted:
+        raise KeyboardInterrupt
+    first, best = found.trials[0], found.best
+    return {
+        "spelling": found.spelling, "trials": len(found.trials), "held_out": found.held_out,
+        "top1": best.top1, "top10": best.top10, "top1_as_spelled": first.top1, "top10_as_spelled": first.top10,
+        "seconds": cost.seconds,
+    }  # fmt: skip
 
 
 def _one(

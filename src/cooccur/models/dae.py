@@ -44,13 +44,17 @@ class Dae(Trained):
     score_is: ClassVar[str] = "log-odds that the basket's record has it"
     arrays: ClassVar[tuple[str, ...]] = ("E_", "layers_", "sizes_", "R_", "b_")
 
-    hidden: str = parameter("64", "widths of the hidden layers, as in 64x32")
-    corruption: float = parameter(0.35, "share of the items dropped from the input while learning", low=0, high=0.95)
+    hidden: str = parameter(
+        "64", "widths of the hidden layers, as in 64x32", search=["32", "64", "128", "256", "64x64"]
+    )
+    corruption: float = parameter(
+        0.35, "share of the items dropped from the input while learning", low=0, high=0.95, search=(0.1, 0.8)
+    )
     kept: float = parameter(
         0.1, "what an item that was not dropped counts in the loss, beside 1 for the dropped", low=0
     )
     negatives: int = parameter(2000, "absent items drawn in a step; 0: all of them, exactly", low=0)
-    rate: float = parameter(0.02, "learning rate (Adam)", low=1e-6, high=10)
+    rate: float = parameter(0.02, "learning rate (Adam)", low=1e-6, high=10, search=(0.002, 0.1))
 
     def widths(self) -> tuple[int, ...]:
         """The widths of the hidden layers."""

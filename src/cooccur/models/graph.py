@@ -105,7 +105,10 @@ class NormCvg(Graph):
     name: ClassVar[str] = "normcvg"
     score_is: ClassVar[str] = "summed share of an item's records"
 
-    by: str = parameter("source", "what an edge is divided by", choices=("source", "target", "both", "edges"))
+    by: str = parameter(
+        "source", "what an edge is divided by", choices=("source", "target", "both", "edges"),
+        search=["source", "target", "both", "edges"],
+    )  # fmt: skip
 
     def _fit(self, baskets: Baskets, progress: Progress) -> None:
         C = cooccurrence(baskets)
@@ -129,9 +132,9 @@ class LwCvg(Graph):
     name: ClassVar[str] = "lwcvg"
     score_is: ClassVar[str] = "length-weighted co-occurrence"
 
-    length: float = parameter(1.0, "a record of L items weighs L^-length", low=0, high=3)
-    source: float = parameter(0.7, "an edge from i is divided by n_i^source", low=0, high=2)
-    target: float = parameter(0.0, "an edge to t is divided by n_t^target", low=0, high=2)
+    length: float = parameter(1.0, "a record of L items weighs L^-length", low=0, high=3, search=(0, 2))
+    source: float = parameter(0.7, "an edge from i is divided by n_i^source", low=0, high=2, search=(0, 1.5))
+    target: float = parameter(0.0, "an edge to t is divided by n_t^target", low=0, high=2, search=(0, 1))
 
     def _fit(self, baskets: Baskets, progress: Progress) -> None:
         self._keep(cooccurrence(baskets, self.length), self.source, self.target)

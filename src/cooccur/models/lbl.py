@@ -42,12 +42,12 @@ class Lbl(Trained):
     score_is: ClassVar[str] = "softmax logit given the basket"
     arrays: ClassVar[tuple[str, ...]] = ("F_", "G_", "b_")
 
-    factors: int = parameter(64, "length d of the vectors", low=1)
+    factors: int = parameter(64, "length d of the vectors", low=1, search=(16, 256))
     bias: bool = parameter(True, "the bias term b; without it an empty basket gets the popularity order")
     tied: bool = parameter(True, "one vector an item in place of two, input and output")
-    rate: float = parameter(0.003, "learning rate (Adam)", low=1e-6, high=10)
+    rate: float = parameter(0.003, "learning rate (Adam)", low=1e-6, high=10, search=(0.0005, 0.03))
     targets: int = parameter(4, "items left out of a record in a step; 0: each", low=0)
-    length: float = parameter(1.0, "a record of L items weighs L^-length", low=0, high=3)
+    length: float = parameter(1.0, "a record of L items weighs L^-length", low=0, high=3, search=(0, 1.5))
     epochs: int = parameter(20, "the most epochs", low=1)
     schedule: str = parameter("linear", "how the rate falls", choices=("plateau", "constant", "linear", "cosine"))
     negatives: int = parameter(2000, "items drawn for the softmax in a step; 0: all of them, exactly", low=0)

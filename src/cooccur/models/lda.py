@@ -45,11 +45,13 @@ class Lda(Model):
     score_is: ClassVar[str] = "probability of being the next item"
     arrays: ClassVar[tuple[str, ...]] = ("phi_", "share_")
 
-    topics: int = parameter(128, "number of topics", low=1, high=32_767)
+    topics: int = parameter(128, "number of topics", low=1, high=32_767, search=(16, 256))
     alpha: float = parameter(0.1, "first Dirichlet prior of a topic in a record; adapted while learning", low=1e-6)
-    eta: float = parameter(0.01, "Dirichlet prior of an item in a topic", low=1e-6)
+    eta: float = parameter(0.01, "Dirichlet prior of an item in a topic", low=1e-6, search=(0.001, 0.3))
     iterations: int = parameter(100, "sweeps of the Gibbs sampler", low=1)
-    prior: float = parameter(2.0, "weight of the topics' overall shares in a record, in items", low=1e-6)
+    prior: float = parameter(
+        2.0, "weight of the topics' overall shares in a record, in items", low=1e-6, search=(0.1, 10)
+    )
     steps: int = parameter(20, "rounds to find what a record is about", low=1)
     random_state: int = parameter(0, "seed of the sampler", low=0)
 

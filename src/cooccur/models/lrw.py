@@ -41,8 +41,10 @@ class Lrw(Model):
     score_is: ClassVar[str] = "probability of the walk ending there"
     arrays: ClassVar[tuple[str, ...]] = ("starts_", "columns_", "weights_", "degree_", "steps_")
 
-    steps: int | None = parameter(None, "steps of the walk; none: chosen on held-out records", low=1, high=4)
-    total: bool = parameter(False, "sum over the steps instead of the last one")
+    steps: int | None = parameter(
+        None, "steps of the walk; none: chosen on held-out records", low=1, high=4, search=(1, 4)
+    )
+    total: bool = parameter(False, "sum over the steps instead of the last one", search=[False, True])
     random_state: int = parameter(0, "seed of the held-out records", low=0)
 
     def _fit(self, baskets: Baskets, progress: Progress) -> None:

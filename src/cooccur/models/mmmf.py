@@ -46,8 +46,10 @@ class Mmmf(Model):
     score_is: ClassVar[str] = "reconstruction"
     arrays: ClassVar[tuple[str, ...]] = ("F_", "fold_in_", "l2_")
 
-    factors: int = parameter(64, "length d of the vectors", low=1)
-    l2: float | None = parameter(None, "bound on both factors; none: chosen on held-out records", low=1e-6)
+    factors: int = parameter(64, "length d of the vectors", low=1, search=(16, 256))
+    l2: float | None = parameter(
+        None, "bound on both factors; none: chosen on held-out records", low=1e-6, search=(3, 300)
+    )
     iterations: int = parameter(30, "turns at most", low=1)
     random_state: int = parameter(0, "seed of the first item vectors and of the held-out records", low=0)
 
