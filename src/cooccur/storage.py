@@ -5,6 +5,7 @@
     vocabulary.ends       where each name ends (int64)
     frequencies           how many training records hold each item (int64)
     model.*               the arrays that the model's class declares
+    calibration.*         the arrays of its calibration, if it has one
 
 Loading sets only what the class declares, so a file cannot bring in anything else.
 """
@@ -57,6 +58,8 @@ def save(model: Model, path: str | Path) -> None:
         "frequencies": model.frequencies_,
     }
     arrays |= {f"model.{name}": np.ascontiguousarray(getattr(model, name)) for name in model.arrays}
+    if (calibration := getattr(model, "calibration_", None)) is not None:
+        arrays |= {f"calibration.{name}": array for name, array in calibration.arrays().items()}
     with whole_path(path) as temporary:
         try:
             save_file(arrays, temporary, metadata={"cooccur": json.dumps(header)})
@@ -78,6 +81,12 @@ def load(path: str | Path) -> Model:
         model.n_records_, model.fingerprint_ = int(header["records"]), str(header["fingerprint"])
         for name in model.arrays:
             setattr(model, name, arrays[f"model.{name}"])
+        kept = {key.removeprefix("calibration."): arrays[key] for key in arrays if key.startswith("calibration.")}
+        model.calibration_ = None
+        if kept:
+            from cooccur.models.calibrated import Calibration
+
+            model.calibration_ = Calibration.from_arrays(kept)
     except (KeyError, TypeError, ValueError, CooccurError) as error:
         raise ModelFileError(f"{path}: damaged model file ({error}); fit the model again") from None
     return model

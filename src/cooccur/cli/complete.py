@@ -160,8 +160,8 @@ def _complete_many(
         "item": model.items_[items[row, rank]].tolist(),
         "score": scores[row, rank],
     }
-    if model._probability(0.0) is not None:
-        columns["probability"] = [model._probability(float(score)) for score in scores[row, rank]]
+    if model.probability(0.0) is not None:
+        columns["probability"] = [model.probability(float(score)) for score in scores[row, rank]]
     if output:
         _write(columns, output)
     about = {"model": model.name, "records": len(known), "rows": len(row), "unknown": unknown}

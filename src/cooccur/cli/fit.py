@@ -25,6 +25,9 @@ def fit(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The model file to write.")],
     reading: Reading,
     seed: Annotated[int | None, typer.Option(metavar="N", min=0, help="For models that draw random numbers.")] = None,
+    calibrate: Annotated[
+        float, typer.Option(metavar="SHARE", min=0, max=0.5, help="Hold out this share to calibrate probabilities on.")
+    ] = 0.0,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
@@ -41,7 +44,12 @@ def fit(
     baskets = load(data, reading)
     start = time.perf_counter()
     with progress(f"learning {model}") as report:
-        learner.fit(baskets, progress=report)
+        if calibrate:
+            from cooccur.models.calibrated import fit_calibrated
+
+            fit_calibrated(learner, baskets, share=calibrate, seed=seed or 0, progress=report)
+        else:
+            learner.fit(baskets, progress=report)
     seconds = time.perf_counter() - start
     history = getattr(learner, "history_", None)
     if history is not None and history.interrupted:
@@ -57,6 +65,7 @@ def fit(
         "occurrences": baskets.nnz,
         "learned": {name: array.item() if array.size == 1 else list(array.shape) for name, array in arrays.items()},
         "fit_seconds": seconds,
+        "calibrated": getattr(learner, "calibration_", None) is not None,
         "history": history.as_dict() if history is not None else None,
         "file": str(output),
         "bytes": output.stat().st_size,

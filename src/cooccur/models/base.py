@@ -24,7 +24,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,9 @@ from cooccur.baskets import Baskets, Names
 from cooccur.errors import InputError, NotFittedError, ParameterError
 from cooccur.models.parameters import check, no_such_parameter
 from cooccur.near import did_you_mean
+
+if TYPE_CHECKING:
+    from cooccur.models.calibrated import Calibration
 
 Floats = npt.NDArray[np.float32]
 Progress = Callable[[float, str], None]
@@ -144,6 +147,7 @@ class Model(ABC):
         self.frequencies_: npt.NDArray[np.int64] = training.frequencies
         self.n_records_: int = len(training)
         self.fingerprint_: str = training.fingerprint()
+        self.calibration_: Calibration | None = None  # see `calibrated.py`; it was learned for the model as it was
         self._fit(training, progress)
         return self
 
@@ -179,7 +183,7 @@ class Model(ABC):
         names = list(dict.fromkeys(str(item) for item in basket))
         batch = self.complete_batch([names], k, candidates=candidates, exclude=exclude)
         found = [
-            Suggestion(str(self.items_[item]), float(score), self._probability(float(score)))
+            Suggestion(str(self.items_[item]), float(score), self.probability(float(score)))
             for item, score in zip(batch.items[0], batch.scores[0], strict=True)
             if item >= 0
         ]
@@ -201,6 +205,11 @@ class Model(ABC):
                 scores[:, barred] = np.nan
             items[which], values[which] = ops.top_k(scores, width)
         return BatchCompletion(items, values, self.items_, tuple(unknown))
+
+    def probability(self, score: float) -> float | None:
+        """What a score says as a probability, where it says one; calibrated, where the model is."""
+        calibration = getattr(self, "calibration_", None)
+        return self._probability(score if calibration is None else float(calibration.log_odds(score)))
 
     def similar_items(self, item: str, k: int = 10) -> Completion:
         """The k items that go best with one item, however popular they are by themselves."""
