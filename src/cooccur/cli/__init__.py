@@ -19,7 +19,7 @@ from typing import Annotated
 
 import typer
 
-from cooccur.cli import complete, datasets, demo, describe, doctor, evaluate, fit, models
+from cooccur.cli import calibrate, complete, datasets, demo, describe, doctor, evaluate, fit, models, reproduce, tune
 from cooccur.cli.options import examples
 from cooccur.cli.output import say
 from cooccur.errors import CooccurError
@@ -88,6 +88,13 @@ app.command(
         "cooccur evaluate retail -m cvg -m normcvg -o table.tex -o all.json",
     )
 )(evaluate.evaluate)
+app.command(epilog=examples("cooccur calibration jester -m fvbm -o jester.md"))(calibrate.calibration)
+app.command(epilog=examples("cooccur tune retail -m lwcvg --budget 20", "cooccur tune a.csv -m ease --study a.db"))(
+    tune.tune
+)
+app.command(epilog=examples("cooccur reproduce table2 --quick", "cooccur reproduce all -o results"))(
+    reproduce.reproduce
+)
 app.command(epilog=examples("cooccur models", "cooccur models lrw"))(models.models)
 app.command(epilog=examples("cooccur doctor", "cooccur doctor --json"))(doctor.doctor)
 

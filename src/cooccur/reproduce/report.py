@@ -1,0 +1,44 @@
+"""From the finished units of one target to its files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from cooccur.datasets import DATASETS, titles
+from cooccur.files import whole
+from cooccur.reproduce import figures, render
+from cooccur.reproduce.collect import collect
+from cooccur.reproduce.plan import Settings, Table, identity
+from cooccur.reproduce.store import Store
+
+
+def write(
+    table: Table, settings: Settings, store: Store, folder: Path, home: Path | None = None, command: str = ""
+) -> list[Path]:
+    """Write the files of one target, from whatever is finished; their paths."""
+    if table.target.name == "figure3":
+        return _map(table, settings, store, folder, home, command)
+    result = collect(table, settings, store, command)
+    paths = render.write(result, folder)
+    if table.target.name == "figure2" and result["finished"]:
+        paths.append(figures.figure2(result, folder))
+    return paths
+
+
+def _map(table: Table, settings: Settings, store: Store, folder: Path, home: Path | None, command: str) -> list[Path]:
+    [(_, dataset, missing)] = table.columns
+    made = None
+    if dataset is not None:
+        made = store.read(table.unit(identity(dataset), table.rows[0], 0, settings).key)
+    if dataset is None or made is None:
+        return []
+    result = {
+        "target": "figure3", "title": table.target.title, "quick": settings.quick, "command": command,
+        "columns": [{"printed": "", "dataset": dataset, "missing": list(missing)}],
+    }  # fmt: skip
+    found, paths = figures.figure3(result, made, titles(dataset, home) if dataset in DATASETS else {}, folder)
+    path = folder / f"{render.stem(result)}.json"
+    with whole(path) as file:
+        file.write((json.dumps({**result, **made, **found}, indent=1) + "\n").encode())
+    return [*paths, path]
