@@ -159,7 +159,7 @@ def test_callbacks_can_end_the_training() -> None:
 def test_the_best_epoch_is_kept() -> None:
     """Trained far too long at far too high a rate, the last epoch is not the best, and is not what is kept."""
     train, _ = shop()
-    model = Dem(epochs=8, patience=8, rate=0.3, schedule="constant").fit(train)
+    model = Dem(epochs=8, patience=8, rate=0.3, schedule="constant", pairs="learned").fit(train)
     tops = [epoch.top1 + epoch.top10 for epoch in model.history_.epochs]
     assert model.history_.best == int(np.argmax(tops))
     _, removals = hold_out(train, model.validation, model.random_state, at_most=3000, removals=10_000)

@@ -26,13 +26,17 @@ def everything_linked() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
     return starts, np.array([t for row in rows for t in row], dtype=np.int32)
 
 
-def made_up(hidden: tuple[int, ...], *, bias: bool, pairs: bool, sharpness: float = 0.0) -> Energy:
+def made_up(
+    hidden: tuple[int, ...], *, bias: bool, pairs: bool, sharpness: float = 0.0, units: str = "sigmoid",
+    spread: float = 0.0,
+) -> Energy:  # fmt: skip
     g = torch.Generator().manual_seed(1)
 
     def normal(*shape: int) -> torch.Tensor:
         return torch.randn(*shape, generator=g, dtype=torch.float64)
 
     energy = Energy(N, normal(N) if bias else None, None, sharpness=sharpness, dtype=torch.float64)
+    energy.units, energy.spread = units, spread
     if pairs:
         starts, columns = everything_linked()
         energy.pairs = PairTerm.zeros(starts, columns, np.float64)
@@ -63,10 +67,10 @@ def log_odds(energy: Energy, t: int, items: list[int]) -> float:
                 phi += float(p.weights[q]) if p.columns[q] == t else 0.0
     if energy.E is not None and energy.R is not None:
         E, layers = energy.E.detach().numpy(), []
-        a = E[rest].sum(axis=0) if rest else np.zeros(E.shape[1])
+        a = E[rest].sum(axis=0) / max(len(rest), 1) ** energy.spread if rest else np.zeros(E.shape[1])
         for W, B in energy.layers:
-            a = 1 / (1 + np.exp(-((a if W is None else W.detach().numpy() @ layers[-1]) + B.detach().numpy())))
-            layers.append(a)
+            a = (a if W is None else W.detach().numpy() @ layers[-1]) + B.detach().numpy()
+            layers.append(np.tanh(a) if energy.units == "tanh" else 1 / (1 + np.exp(-a)))
         phi += float(energy.R[t].numpy() @ np.concatenate(layers))
     return phi
 
@@ -89,14 +93,17 @@ def objective(energy: Energy) -> float:
 
 
 CASES = [
-    ((), True, True, 0.0), ((5,), True, True, 0.0), ((5, 3), True, True, 0.0), ((4, 3, 2), False, False, 0.0),
-    ((5, 3), True, True, 0.4), ((), True, False, 0.0), ((), False, True, 0.0),
+    ((), True, True, 0.0, "tanh", 0.5), ((5,), True, True, 0.0, "sigmoid", 0.0), ((5, 3), True, True, 0.0, "tanh", 0.5),
+    ((4, 3, 2), False, False, 0.0, "sigmoid", 0.5), ((5, 3), True, True, 0.4, "tanh", 0.0),
+    ((), True, False, 0.0, "tanh", 0.5), ((), False, True, 0.0, "tanh", 0.5),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("hidden", "bias", "pairs", "sharpness"), CASES)
-def test_loss_and_gradients(hidden: tuple[int, ...], bias: bool, pairs: bool, sharpness: float) -> None:
-    energy = made_up(hidden, bias=bias, pairs=pairs, sharpness=sharpness)
+@pytest.mark.parametrize(("hidden", "bias", "pairs", "sharpness", "units", "spread"), CASES)
+def test_loss_and_gradients(
+    hidden: tuple[int, ...], bias: bool, pairs: bool, sharpness: float, units: str, spread: float
+) -> None:
+    energy = made_up(hidden, bias=bias, pairs=pairs, sharpness=sharpness, units=units, spread=spread)
     loss, delta, slot = energy.gradients(BATCH)
     assert loss == pytest.approx(objective(energy), rel=1e-6)
     checked = {name: (tensor.detach().numpy(), tensor.grad.numpy()) for name, tensor in energy.dense().items()}

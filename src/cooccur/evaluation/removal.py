@@ -36,6 +36,16 @@ class Removals:
     def __getitem__(self, which: Ints | npt.NDArray[np.bool_] | slice) -> Removals:
         return Removals(self.rest[which], self.target[which], self.record[which])
 
+    def complete(self) -> Baskets:
+        """The records that items were taken out of, each once, whole again."""
+        _, first = np.unique(self.record, return_index=True)
+        part = self[first]
+        sizes = part.rest.lengths + 1
+        indptr = np.concatenate(([0], np.cumsum(sizes)))
+        indices = np.insert(part.rest.indices, part.rest.indptr[1:], part.target)
+        order = np.lexsort((indices, np.repeat(np.arange(len(part)), sizes)))
+        return Baskets(indptr, indices[order], part.rest.items)
+
 
 def fold_numbers(records: int, folds: int, seed: int = 0) -> npt.NDArray[np.int64]:
     """(records,) the fold of each record: a random split into parts whose sizes differ by one at most.

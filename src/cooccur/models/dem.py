@@ -1,7 +1,7 @@
 """The Deep Embedding Model (Lk), given by its log-odds:
 
     phi(t, v) = b_t + sum_{i in I_v, i != t} R0_it + R_t . h        h = (h_1, ..., h_k)
-    h_1 = sigmoid(sum_{i in I_v, i != t} E_i + B_1)                 h_i = sigmoid(W_i h_{i-1} + B_i)
+    h_1 = f(L^-spread sum_{i in I_v, i != t} E_i + B_1)             h_i = f(W_i h_{i-1} + B_i)
 
 E_i is column i of the paper's W1 and R_t its R1_t .. Rk_t side by side. Without hidden layers it is the FVBM with
 untied pairs; without b and R0 it is the paper's DEM*. Learned by pseudo-likelihood, see `training/likelihood.py`.
@@ -10,6 +10,7 @@ R0 lives on pairs that occur together in the training records, see `training/sup
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -31,6 +32,24 @@ if TYPE_CHECKING:
     from cooccur.training.loop import Learner
 
 
+START = {"calm": 0.1, "bold": 1.0}  # standard deviation of a hidden input at first
+RATE = {"calm": 0.005, "bold": 0.02}
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What there is to learn: the bias, the pairs (`tied`: W_it = W_ti), hidden layers and how they see the record."""
+
+    bias: bool = True
+    pairs: bool = True
+    tied: bool = False
+    widths: tuple[int, ...] = ()
+    units: str = "tanh"
+    spread: float = 0.5
+    dropout: float = 0.0
+    start: float = 1.0
+
+
 @dataclass(eq=False, kw_only=True)
 class PseudoLikelihood(LogOdds, Trained):
     """What FVBM and DEM share: the terms, how they are learned, prediction and exact reasons."""
@@ -38,12 +57,13 @@ class PseudoLikelihood(LogOdds, Trained):
     score_is: ClassVar[str] = "log-odds given the basket"
     arrays: ClassVar[tuple[str, ...]] = ("b_", "starts_", "columns_", "weights_", "E_", "R_", "layers_", "sizes_")
 
-    rate: float = parameter(0.02, "learning rate of bias and hidden layers (Adam)", low=1e-6, high=10)
+    rate: float | None = parameter(0.02, "learning rate of the bias (Adam)", low=1e-6, high=10)
     pair_rate: float = parameter(
         5.0, "learning rate of the pairs (AdaGrad), over the mean record length", low=1e-6, high=1000
     )
     caution: float = parameter(10.0, "how much gradient a pair must see before it moves at full rate", low=0)
     pair_decay: float = parameter(0.0, "L2 pull of each pair towards its prior", low=0)
+    decay: float = parameter(0.0, "L2 pull of the hidden layers towards 0", low=0)
     prior: str = parameter("none", "where the pairs start", choices=("none", "counts"))
     memory: int = parameter(4000, "MB that the pairs may take", low=1)
     negatives: int = parameter(0, "sampled absent items a step; 0: all of them, exactly", low=0)
@@ -52,9 +72,13 @@ class PseudoLikelihood(LogOdds, Trained):
     device: str = parameter("cpu", "where torch learns: cpu, cuda, mps ...")
     optimiser: str = parameter("adaptive", "or plain gradient descent", choices=("adaptive", "sgd"))
 
-    def _terms(self) -> tuple[bool, bool, tuple[int, ...], bool, float]:
-        """Which terms there are: bias, pairs, widths of the hidden layers, pairs tied, dropout of the input."""
-        raise NotImplementedError
+    @abstractmethod
+    def _terms(self) -> Terms:
+        """Which terms are learned by pseudo-likelihood."""
+
+    def _rate(self) -> float:
+        assert self.rate is not None
+        return self.rate
 
     # -- learning -----------------------------------------------------------------------------------
 
@@ -82,13 +106,16 @@ class PseudoLikelihood(LogOdds, Trained):
         if len(self.columns_):
             ops.add_rows(scores, baskets.indptr, baskets.indices, self.starts_, self.columns_, self.weights_)
         if self.R_.shape[1]:
-            scores += self._hidden(ops.sum_rows(self.E_, baskets.indptr, baskets.indices)) @ self.R_.T
+            sums = ops.sum_rows(self.E_, baskets.indptr, baskets.indices)
+            scores += self._hidden(sums, baskets.lengths) @ self.R_.T
         scores += self.b_
         return scores
 
-    def _hidden(self, a: Floats) -> Floats:
-        """(rows, H) all hidden layers side by side, from the summed inputs a (rows, h_1)."""
-        return np.concatenate(layers.activations(a, self.layers_, self.sizes_), axis=1)
+    def _hidden(self, sums: Floats, lengths: npt.NDArray[np.int64]) -> Floats:
+        """(rows, H) all hidden layers side by side, from the sums (rows, h_1) over so many items each."""
+        terms = self._terms()
+        a = sums / (np.maximum(lengths, 1).astype(np.float32) ** np.float32(terms.spread))[:, None]
+        return np.concatenate(layers.activations(a, self.layers_, self.sizes_, terms.units), axis=1)
 
     def explain(self, basket: Iterable[str], item: str) -> Reason:
         """Exact: bias, each present item's pair weight, and the hidden part with each item's share by leave-one-out."""
@@ -99,7 +126,8 @@ class PseudoLikelihood(LogOdds, Trained):
         hidden, shares = 0.0, []
         if self.R_.shape[1]:
             a = self.E_[own].sum(axis=0)
-            parts = self._hidden(np.stack([a, *(a - self.E_[i] for i in own)])) @ self.R_[t]
+            sums = np.stack([a, *(a - self.E_[i] for i in own)])
+            parts = self._hidden(sums, np.array([len(own)] + [len(own) - 1] * len(own))) @ self.R_[t]
             hidden = float(parts[0])
             shares = [(name, hidden - float(part)) for name, part in zip(names, parts[1:], strict=True)]
         bias = float(self.b_[t])
@@ -123,15 +151,32 @@ class Dem(PseudoLikelihood):
 
     name: ClassVar[str] = "dem"
     level: ClassVar[str] = "Lk"
+    arrays: ClassVar[tuple[str, ...]] = (*PseudoLikelihood.arrays, "strengths_")
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "star": {"bias": False, "pairs": False},
-        "paper": {"optimiser": "sgd", "sampling": "unweighted", "negatives": 100, "schedule": "constant", "batch": 16},
-    }
+        "star": {"bias": False, "pairs": "no"},
+        "paper": {
+            "pairs": "learned", "units": "sigmoid", "spread": 0.0, "optimiser": "sgd", "sampling": "unweighted",
+            "negatives": 100, "schedule": "constant", "batch": 16,
+        },
+    }  # fmt: skip
 
-    hidden: str = parameter("64", "widths of the hidden layers, as in 32x16; none: no hidden layer")
-    bias: bool = parameter(True, "the bias term b")
-    pairs: bool = parameter(True, "the pair term R0")
+    hidden: str = parameter("128", "widths of the hidden layers, as in 32x16; none: no hidden layer")
+    units: str = parameter("tanh", "f of the hidden units", choices=("tanh", "sigmoid"))
+    spread: float = parameter(0.5, "the hidden input of a record of L items is divided by L^spread", low=0, high=1)
     dropout: float = parameter(0.0, "share of the items left out of the hidden input while learning", low=0, high=0.95)
+    bias: bool = parameter(True, "the bias term b")
+    pairs: str = parameter(
+        "auto", "the pair term R0: learned with the rest; from counts, in closed form, or auto: both as they help; no",
+        choices=("auto", "counts", "closed", "learned", "no"),
+    )  # fmt: skip
+    start: str = parameter(
+        "both", "where the hidden layers start: calm, almost linear; bold, quick to see combinations; both: a net each",
+        choices=("both", "calm", "bold"),
+    )  # fmt: skip
+    rate: float | None = parameter(
+        None, "learning rate of bias and hidden layers (Adam); none: 0.005 for a calm start, 0.02 for a bold one",
+        low=1e-6, high=10,
+    )  # fmt: skip
 
     def widths(self) -> tuple[int, ...]:
         """The widths of the hidden layers."""
@@ -139,8 +184,33 @@ class Dem(PseudoLikelihood):
 
     def check_parameters(self) -> None:
         Model.check_parameters(self)
-        if not (self.widths() or self.pairs or self.bias):
+        if not (self.widths() or self.pairs != "no" or self.bias):
             raise ParameterError("dem: no bias, no pairs and no hidden layer; keep one of them")
 
-    def _terms(self) -> tuple[bool, bool, tuple[int, ...], bool, float]:
-        return self.bias, self.pairs, self.widths(), False, self.dropout
+    def _terms(self) -> Terms:
+        learned = self.pairs == "learned" or getattr(self, "_too_few", False)
+        start = getattr(self, "_start", "bold")
+        return Terms(self.bias, learned, False, self.widths(), self.units, self.spread, self.dropout, START[start])
+
+    def _rate(self) -> float:
+        return self.rate or RATE[getattr(self, "_start", "bold")]
+
+    def _fit(self, baskets: Baskets, progress: Progress) -> None:
+        from cooccur.training.assemble import Net, assemble
+
+        learn, removals = self._hold_out(baskets)
+        self._too_few = removals is None and self.pairs in ("auto", "counts", "closed")
+        starts = ("calm", "bold") if self.start == "both" else (self.start,)
+        self.strengths_ = np.ones(1, dtype=np.float32)
+        if removals is None or self.pairs == "learned" or (self.pairs == "no" and not self.widths()):
+            self._start = starts[-1]
+            self._run(learn, removals, progress, self.epochs, fresh=True, callbacks=self._callbacks)
+            return
+        nets = []
+        for start in starts if self.widths() else ():
+            self._start = start
+            self._run(learn, removals, progress, self.epochs, fresh=True, callbacks=self._callbacks)
+            nets.append(Net.of(self))
+            if self.history_.interrupted:
+                break
+        assemble(self, nets, baskets, learn, removals, progress)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cooccur.errors import ParameterError
-from cooccur.models.dem import PseudoLikelihood
+from cooccur.models.dem import PseudoLikelihood, Terms
 from cooccur.models.parameters import parameter
 
 
@@ -29,8 +29,8 @@ class Fvbm(PseudoLikelihood):
 
     tied: bool = parameter(False, "one weight for both directions of a pair, so that a joint energy exists")
 
-    def _terms(self) -> tuple[bool, bool, tuple[int, ...], bool, float]:
-        return True, True, (), self.tied, 0.0
+    def _terms(self) -> Terms:
+        return Terms(tied=self.tied)
 
     def energy(self, baskets: Any) -> npt.NDArray[np.float64]:
         """(records,) E(v); only for tied weights."""

@@ -1,6 +1,6 @@
-"""Hidden layers of sigmoid units: their widths as a user writes them, and their activations.
+"""Hidden layers of sigmoid or tanh units: their widths as a user writes them, and their activations.
 
-h_1 = sigmoid(a + B_1)          h_i = sigmoid(W_i h_{i-1} + B_i)
+h_1 = f(a + B_1)          h_i = f(W_i h_{i-1} + B_i)          f = sigmoid or tanh
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def widths(model: str, hidden: str) -> tuple[int, ...]:
     return sizes
 
 
-def activations(a: Floats, layers: Floats, sizes: npt.NDArray[np.int64]) -> list[Floats]:
+def activations(a: Floats, layers: Floats, sizes: npt.NDArray[np.int64], units: str = "sigmoid") -> list[Floats]:
     """Each layer's units (rows, width), from the summed inputs a (rows, sizes[0]).
 
     `layers` holds B_1, then W_i and B_i of each further layer, one behind the other.
@@ -46,6 +46,7 @@ def activations(a: Floats, layers: Floats, sizes: npt.NDArray[np.int64]) -> list
             W = layers[at : at + size * below.shape[1]].reshape(size, -1)
             at += W.size
             a = below @ W.T
-        found.append(np.asarray(0.5 * (1 + np.tanh(0.5 * (a + layers[at : at + size])))))
+        a = a + layers[at : at + size]
+        found.append(np.asarray(np.tanh(a) if units == "tanh" else 0.5 * (1 + np.tanh(0.5 * a))))
         at += size
     return found

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from cooccur.baskets import Baskets
-from cooccur.errors import InputError
+from cooccur.errors import InputError, ParameterError
 from cooccur.evaluation.removal import Removals, hold_out
 from cooccur.models.base import Floats, Model, Progress, as_baskets, silent
 from cooccur.models.parameters import parameter
@@ -33,11 +33,15 @@ class Trained(Model):
         "plateau", "how the rate falls; plateau: when validation stands still",
         choices=("plateau", "constant", "linear", "cosine"),
     )  # fmt: skip
-    length: float = parameter(0.0, "a record of L items weighs L^-length", low=0, high=3)
+    length: float = parameter(0.0, "a record of L items weighs L^-length", low=0, high=3, search=(0, 1.5))
     validation: float = parameter(0.05, "share of the records held out to choose the epoch; 0: none", low=0, high=0.5)
     patience: int = parameter(
-        4, "epochs without better validation Top@1 + Top@10 before the rate falls, or it ends", low=1
+        4, "epochs without a better value on the held-out records before the rate falls, or it ends", low=1
     )
+    criterion: str = parameter(
+        "accuracy", "what the kept epoch is best at; likelihood: of held-out records, for models with log-odds",
+        choices=("accuracy", "likelihood"),
+    )  # fmt: skip
     random_state: int = parameter(0, "seed of everything random", low=0)
 
     @abstractmethod
@@ -54,7 +58,7 @@ class Trained(Model):
         return super().fit(baskets, progress=progress)
 
     def _fit(self, baskets: Baskets, progress: Progress) -> None:
-        self._run(baskets, progress, self.epochs, fresh=True, callbacks=self._callbacks)
+        self._run(*self._hold_out(baskets), progress, self.epochs, fresh=True, callbacks=self._callbacks)
 
     def partial_fit(
         self, baskets: Any, epochs: int = 1, *, progress: Progress = silent, callbacks: Callbacks = ()
@@ -67,14 +71,22 @@ class Trained(Model):
             raise InputError(
                 f"{len(unknown)} items that the model does not know, {unknown[0]!r} among them; fit it anew"
             )
-        self._run(known, progress, epochs, fresh=False, callbacks=callbacks)
+        self.calibration_ = None  # it was learned for the model as it was
+        self._run(known, None, progress, epochs, fresh=False, callbacks=callbacks)
         return self
 
-    def _run(self, baskets: Baskets, progress: Progress, epochs: int, *, fresh: bool, callbacks: Callbacks) -> None:
+    def _run(
+        self, learn: Baskets, removals: Removals | None, progress: Progress, epochs: int, *, fresh: bool,
+        callbacks: Callbacks,
+    ) -> None:  # fmt: skip
+        """Learn from `learn`, choosing the epoch on the removals."""
         from cooccur.training.loop import Plan, train
         from cooccur.training.threads import enough_for
 
-        learn, removals = self._hold_out(baskets) if fresh else (baskets, None)
+        log_likelihood = getattr(self, "pseudo_log_likelihood", None)
+        if self.criterion == "likelihood" and log_likelihood is None:
+            raise ParameterError(f"{self.name}: it has no pseudo-likelihood; use criterion=accuracy")
+        held = removals.complete() if removals is not None else None
         size = self.batch or min(256, max(32, len(learn) // 160))
         plan = Plan(epochs, size, self.patience, self.schedule, self.length, self.random_state)
         with enough_for(size * learn.n_items):
@@ -84,7 +96,12 @@ class Trained(Model):
                 self._keep(learner)
                 return self._scores(baskets)
 
-            self.history_ = train(learner, learn, plan, scores, removals, progress, callbacks)
+            def likelihood() -> float:
+                self._keep(learner)
+                return float(log_likelihood(held).mean())  # type: ignore[misc]
+
+            chooses = likelihood if self.criterion == "likelihood" else None
+            self.history_ = train(learner, learn, plan, scores, removals, progress, callbacks, chooses)
         self._keep(learner)
 
     def _hold_out(self, baskets: Baskets) -> tuple[Baskets, Removals | None]:

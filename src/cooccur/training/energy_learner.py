@@ -36,26 +36,33 @@ class EnergyLearner:
         self.portable = portable or self.device.type != "cpu"
         self.rng = np.random.default_rng([model.random_state, 4])
         self.generator = torch.Generator().manual_seed(model.random_state)
-        bias, pairs, widths, tied, dropout = model._terms()
+        terms = model._terms()
         n = baskets.n_items
         self.energy = Energy(
-            n, b=None, pairs=None, sharpness=model.sharpness, dropout=dropout, generator=self.generator,
-            device=self.device, portable=self.portable,
+            n, b=None, pairs=None, sharpness=model.sharpness, dropout=terms.dropout, units=terms.units,
+            spread=terms.spread, generator=self.generator, device=self.device, portable=self.portable,
         )  # fmt: skip
-        if bias:
+        if terms.bias:
             share = (baskets.frequencies + 0.5) / (len(baskets) + 1)
             b = np.log(share / (1 - share)).astype(np.float32) if fresh else model.b_.copy()
             self.energy.b = torch.from_numpy(b).to(self.device)
-        self.pairs = self._pairs(baskets, tied, fresh, progress) if pairs else None
+        has_pairs = terms.pairs if fresh else len(model.columns_) > 0
+        widths = terms.widths if fresh else tuple(model.sizes_.tolist())
+        self.pairs = self._pairs(baskets, terms.tied, fresh, progress) if has_pairs else None
         if self.pairs is not None:
             self.energy.pairs = PortablePairs(self.pairs, self.device) if self.portable else self.pairs
         if widths:
-            self._hidden(n, widths, float(baskets.lengths.mean()))
+            size = max(1.0, float(baskets.lengths.mean())) ** (0.5 - terms.spread)
+            self._hidden(n, widths, terms.start / size)
             if not fresh:
                 self._take_over()
         self.dense = list(self.energy.dense().values())
         make: Any = torch.optim.Adam if model.optimiser == "adaptive" else torch.optim.SGD
-        self.optimiser = make(self.dense, lr=model.rate, fused=True) if self.dense else None
+        groups = [  # the bias is not pulled
+            {"params": [part for part in self.dense if part is not self.energy.b], "weight_decay": model.decay},
+            {"params": [self.energy.b] if terms.bias else []},
+        ]
+        self.optimiser = make(groups, lr=model._rate(), fused=True) if self.dense else None
         if model.negatives:
             popular = baskets.frequencies + 1.0 if model.sampling == "popular" else np.ones(n)
             self.draw = popular / popular.sum()
@@ -75,13 +82,13 @@ class EnergyLearner:
             pairs.weights[:] = pairs.anchor
         return pairs
 
-    def _hidden(self, n: int, widths: tuple[int, ...], mean_length: float) -> None:
-        """Inputs of about unit size for a record of mean length, outputs small."""
+    def _hidden(self, n: int, widths: tuple[int, ...], scale: float) -> None:
+        """First values: E of this standard deviation, outputs small."""
 
         def normal(*shape: int, scale: float) -> torch.Tensor:
             return (torch.randn(*shape, generator=self.generator) * scale).to(self.device)
 
-        self.energy.E = normal(n, widths[0], scale=1 / max(mean_length, 1.0) ** 0.5).requires_grad_()
+        self.energy.E = normal(n, widths[0], scale=scale).requires_grad_()
         inner = itertools.pairwise(widths)
         weights = [None, *(normal(size, below, scale=2 / below**0.5).requires_grad_() for below, size in inner)]
         self.energy.layers = [

@@ -1,11 +1,12 @@
 """One step of pseudo-likelihood for every energy model given by its log-odds: bias, pairs, hidden layers.
 
     phi(t, v) = b_t + sum_{i in I_v, i != t} R0_it + R_t . h(v_-t)
-    h = (h_1, ..., h_k),   h_1 = sigmoid(sum_{i in I_v, i != t} E_i + B_1),   h_i = sigmoid(W_i h_{i-1} + B_i)
+    h = (h_1, ..., h_k),   h_1 = f(L^-spread sum_{i in I_v, i != t} E_i + B_1),   h_i = f(W_i h_{i-1} + B_i)
 
     maximise sum_v w_v [ sum_{t in I_v} ln sigmoid(phi(t, v_-t)) + sum_{t not in I_v} u_t ln sigmoid(-phi(t, v)) ]
 
 E_i is column i of the paper's W1, R_t the paper's R1_t .. Rk_t in one row: all layers meet the outputs in one product.
+L is the number of items summed, f the sigmoid or tanh; the paper has the sigmoid and spread = 0.
 All absent items of a record share its hidden layers: one product (B, H) x (H, N). A present item t has its own, from
 a - E_t, where a is the sum over the whole record: leave-one-out by subtraction. u_t = 1 over all items (exact), or the
 importance weight of T sampled items. Only the hidden layers use autograd; the gradient of phi is known:
@@ -43,6 +44,8 @@ class Energy:
     R: torch.Tensor | None = None  # (n, h_1 + ... + h_k)
     sharpness: float = 0.0
     dropout: float = 0.0
+    units: str = "sigmoid"
+    spread: float = 0.0
     dtype: torch.dtype = torch.float32
     generator: torch.Generator | None = None
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
@@ -58,9 +61,9 @@ class Energy:
     def hidden(self, a: torch.Tensor) -> torch.Tensor:
         """(rows, H) all hidden layers side by side, from the summed inputs a (rows, h_1)."""
         layers: list[torch.Tensor] = []
+        f = torch.tanh if self.units == "tanh" else torch.sigmoid
         for W, B in self.layers:
-            a = torch.sigmoid((a if W is None else layers[-1] @ W.T) + B)
-            layers.append(a)
+            layers.append(f((a if W is None else layers[-1] @ W.T) + B))
         return torch.cat(layers, dim=1)
 
     def gradients(self, batch: Batch, sample: Sample | None = None) -> tuple[float, torch.Tensor, Any]:
@@ -101,13 +104,20 @@ class Energy:
     def _hidden_layers(
         self, batch: Batch, indices: torch.Tensor, rows: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The hidden layers of each record (B, H), and of each occurrence: its record without it (P, H)."""
         assert self.E is not None
         kept = self.E[indices]
-        if self.dropout:
-            keep = (torch.rand(len(indices), generator=self.generator) >= self.dropout).to(self.device)
-            kept = kept * keep[:, None] / (1 - self.dropout)
+        keep = torch.ones(len(indices), dtype=self.dtype, device=self.device)
+        if self.dropout:  # what is left stands for the whole: a sum over L items spread over L^spread
+            keep = (torch.rand(len(indices), generator=self.generator) >= self.dropout).to(self.device, self.dtype)
+            kept = kept * (keep[:, None] / (1 - self.dropout) ** (1 - self.spread))
         a = torch.zeros((len(batch), self.E.shape[1]), dtype=self.dtype, device=self.device).index_add(0, rows, kept)
-        return self.hidden(a), self.hidden(a[rows] - kept)
+        own = a[rows] - kept
+        if self.spread:
+            L = torch.zeros(len(batch), dtype=self.dtype, device=self.device).index_add_(0, rows, keep)
+            a = a / L.clamp(min=1)[:, None] ** self.spread
+            own = own / (L[rows] - keep).clamp(min=1)[:, None] ** self.spread
+        return self.hidden(a), self.hidden(own)
 
     def _deltas(
         self, z: torch.Tensor, z_own: torch.Tensor, batch: Batch, rows: torch.Tensor, sample: Sample | None

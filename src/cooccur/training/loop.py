@@ -40,12 +40,14 @@ class Learner(Protocol):
 
 @dataclass(frozen=True)
 class Epoch:
-    """What one epoch gave: `loss` is the mean over records; `top1`, `top10` in percent, None without validation."""
+    """What one epoch gave: `loss` is the mean over records; `top1`, `top10` in percent, None without validation;
+    `likelihood`, where that chooses the epoch, is the mean pseudo-log-likelihood of the held-out records."""
 
     epoch: int
     loss: float
     top1: float | None
     top10: float | None
+    likelihood: float | None
     seconds: float
     records_per_second: float
 
@@ -77,11 +79,12 @@ class History:
 def train(
     learner: Learner, baskets: Baskets, plan: Plan, scores: Scores, removals: Removals | None,
     progress: Callable[[float, str], None],
-    callbacks: Sequence[Callable[[Epoch], bool | None]] = (),
+    callbacks: Sequence[Callable[[Epoch], bool | None]] = (), likelihood: Callable[[], float] | None = None,
 ) -> History:  # fmt: skip
-    """Run the epochs. With `removals` the epoch with the best Top@1 + Top@10 on them is kept, and `patience` epochs
-    without a better one end the training; with the schedule "plateau" it first goes back to the best and on from there
-    with smaller steps, twice. Without `removals` the last epoch is kept. A callback that returns True ends it too.
+    """Run the epochs. With `removals` the epoch with the best Top@1 + Top@10 on them is kept (or, where it is given,
+    with the best `likelihood`), and `patience` epochs without a better one end the training; with the schedule
+    "plateau" it first goes back to the best and on from there with smaller steps, twice. Without `removals` the last
+    epoch is kept. A callback that returns True ends it too.
     """
     rng = np.random.default_rng([plan.seed, 3])
     weights = record_weights(baskets, plan.length)
@@ -101,8 +104,9 @@ def train(
                 raise CooccurError(f"the loss is {loss} in epoch {epoch}; lower the learning rate")
             seconds = time.perf_counter() - begun
             top1, top10 = (None, None) if removals is None else validate(scores, removals)
-            history.epochs.append(Epoch(epoch, loss / len(baskets), top1, top10, seconds, len(baskets) / seconds))
-            value = epoch if top1 is None or top10 is None else top1 + top10
+            fit = likelihood() if likelihood is not None and removals is not None else None
+            history.epochs.append(Epoch(epoch, loss / len(baskets), top1, top10, fit, seconds, len(baskets) / seconds))
+            value = fit if fit is not None else epoch if top1 is None or top10 is None else top1 + top10
             if value > best_value:
                 best_value, history.best = value, epoch
                 best_arrays = _copies(learner)

@@ -32,6 +32,9 @@ class Support:
     found: int
 
 
+NOTHING = Support(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32), 0)
+
+
 def estimate(baskets: Baskets) -> npt.NDArray[np.int64]:
     """(n_items,) how many pairs each item has. Cost: sum over records of |I_v|^2; memory: one integer an item.
 

@@ -1,0 +1,145 @@
+"""The pair term of a DEM that was not learned by steps: chosen among its rivals, and put into the log-odds.
+
+    phi(t, v) = tau (sum_n a_n (b_nt + R_nt . h_n) + sum_m a_m (c_mt + sum_{i in I_v} W_mit)) + kappa
+
+The nets n, hidden layers and a bias each, have learned by themselves; the rivals W_m (`rivals.py`) come from the same
+records. The strengths a are chosen on held-out removals (`blend.py`), so that a DEM is at least as good there as each
+of its rivals alone. Then the rivals are learned anew from all records, everything is folded into one b, R0 and R, and
+tau and kappa, which change no ranking, make the log-odds as likely as they can be on the held-out records.
+
+Learning the hidden layers on top of a rival's own (leave-one-out) scores was tried and was worse: see the experiments.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cooccur.baskets import Baskets
+from cooccur.evaluation.removal import Removals
+from cooccur.models.base import Floats, Progress
+from cooccur.training import blend, rivals, support
+
+if TYPE_CHECKING:
+    from cooccur.models.dem import Dem
+
+TEMPER_RECORDS = 500  # two numbers are learned from them
+
+
+@dataclass(frozen=True, eq=False)
+class Net:
+    """Bias and hidden layers that have learned by themselves; `layers` holds B_1, W_2, B_2 ... one behind the other."""
+
+    b: Floats
+    E: Floats
+    R: Floats
+    layers: Floats
+    sizes: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, model: Dem) -> Net:
+        """A copy of what the model has learned."""
+        parts = (model.b_.copy(), model.E_.copy(), model.R_.copy(), model.layers_.copy())
+        return cls(*parts, model.sizes_.copy())
+
+    @classmethod
+    def none(cls, n: int) -> Net:
+        """No hidden layer at all."""
+        nothing = np.zeros((n, 0), dtype=np.float32)
+        return cls(np.zeros(n, dtype=np.float32), nothing, nothing, nothing[0], np.zeros(0, dtype=np.int64))
+
+    def to(self, model: Dem) -> None:
+        """Give it back to the model."""
+        model.b_, model.E_, model.R_, model.layers_, model.sizes_ = self.b, self.E, self.R, self.layers, self.sizes
+
+    def inner(self) -> list[Floats]:
+        """B_1, W_2, B_2, W_3 ..."""
+        shapes: list[tuple[int, ...]] = [(self.sizes[0],)]
+        for below, size in itertools.pairwise(self.sizes):
+            shapes += [(size, below), (size,)]
+        ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
+        return [part.reshape(shape) for part, shape in zip(np.split(self.layers, ends[:-1]), shapes, strict=True)]
+
+
+def join(nets: Sequence[Net], strengths: Sequence[float]) -> Net:
+    """One net whose log-odds are the weighted sum of all: their units side by side, none linked to another's."""
+    from scipy.linalg import block_diag
+
+    inner = [
+        (np.concatenate(parts) if parts[0].ndim == 1 else block_diag(*parts)).ravel()
+        for parts in zip(*(net.inner() for net in nets), strict=True)
+    ]
+    weighed = list(zip(strengths, nets, strict=True))
+    by_layer = zip(*(np.split(a * net.R, np.cumsum(net.sizes)[:-1], axis=1) for a, net in weighed), strict=True)
+    R = np.concatenate([part for parts in by_layer for part in parts], axis=1)
+    b = np.sum([a * net.b for a, net in weighed], axis=0)
+    E = np.concatenate([net.E for net in nets], axis=1)
+    return Net(_float(b), E, _float(R), _float(np.concatenate(inner)), np.sum([net.sizes for net in nets], axis=0))
+
+
+def assemble(
+    model: Dem, nets: Sequence[Net], baskets: Baskets, learn: Baskets, removals: Removals, progress: Progress
+) -> None:
+    """Put a DEM together: `nets` have learned from `learn`, whose records are among `baskets`."""
+    chosen = rivals.names(model.pairs, int(np.count_nonzero(baskets.frequencies)))
+    if len(nets) + len(chosen) == 1:
+        return
+    Net.none(len(model.items_)).to(model)
+    model.starts_ = np.zeros(len(model.items_) + 1, dtype=np.int64)
+    model.columns_, model.weights_ = support.NOTHING.columns, support.NOTHING.counts
+    pairs = support.choose(learn, model.memory, progress) if chosen else support.NOTHING
+    linear = rivals.learn(chosen, learn, pairs, progress)
+    progress(0.95, "how much each counts")
+    parts = [_net_scores(model, net) for net in nets] + [_linear_scores(part, pairs) for part in linear]
+    a, _ = blend.strengths(parts, removals)
+    model.strengths_ = _float(a)
+
+    own = a[: len(nets)]
+    if own.any():
+        kept = [(net, strength) for net, strength in zip(nets, own, strict=True) if strength]
+        join([net for net, _ in kept], [strength for _, strength in kept]).to(model)
+    else:  # the hidden layers did not help
+        Net.none(len(model.items_)).to(model)
+    needed = [(strength, name) for strength, name in zip(a[len(nets) :], chosen, strict=True) if strength]
+    if needed:
+        pairs = support.choose(baskets, model.memory)
+        again = rivals.learn([name for _, name in needed], baskets, pairs, progress)
+        model.starts_, model.columns_ = pairs.starts, pairs.columns
+        model.weights_ = _float(sum(strength * part.weights for (strength, _), part in zip(needed, again, strict=True)))
+        model.b_ = _float(model.b_ + sum(strength * part.c for (strength, _), part in zip(needed, again, strict=True)))
+    _temper(model, removals.complete()[:TEMPER_RECORDS])
+
+
+def _net_scores(model: Dem, net: Net) -> blend.Part:
+    def scores(rest: Baskets) -> Floats:
+        net.to(model)
+        return model._scores(rest)
+
+    return scores
+
+
+def _linear_scores(part: rivals.Linear, pairs: support.Support) -> blend.Part:
+    return lambda rest: part.scores(rest, pairs)
+
+
+def _temper(model: Dem, held: Baskets) -> None:
+    """phi becomes tau phi + kappa, the likeliest on records that were held out."""
+    from cooccur.models.calibrated import Histogram, broken_line, given_rest, sigmoid
+
+    seen = Histogram()
+    for _, phi, present in given_rest(model, held):
+        seen.add(phi.ravel(), sigmoid(phi.ravel()), present.ravel())
+    knots, values = broken_line(seen, segments=1)
+    tau = np.float32((values[-1] - values[0]) / (knots[-1] - knots[0]))
+    kappa = np.float32(values[0] - tau * knots[0])
+    model.weights_, model.R_ = _float(tau * model.weights_), _float(tau * model.R_)
+    model.b_ = _float(tau * model.b_ + kappa)
+
+
+def _float(array: Any) -> Floats:
+    return np.asarray(array, dtype=np.float32)

@@ -1,0 +1,134 @@
+"""The parts of a DEM: strengths chosen on removals, rivals on one support, nets joined into one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from contract import fitted, shop
+from cooccur.baskets import Baskets
+from cooccur.errors import ParameterError
+from cooccur.evaluation.removal import hold_out
+from cooccur.models import make_model
+from cooccur.models.dem import Dem
+from cooccur.models.ease import Ease
+from cooccur.models.graph import LwCvg
+from cooccur.training import blend, rivals, support
+from cooccur.training.assemble import Net, join
+from cooccur.training.loop import validate
+
+RANDOM = Baskets.from_matrix(np.random.default_rng(5).random((900, 30)) < 0.15)
+
+
+def test_the_blend_is_never_behind_its_best_part_and_leaves_noise_out() -> None:
+    train, _ = shop()
+    learn, removals = hold_out(train, 0.1, 0, at_most=1000, removals=3000)
+    rng = np.random.default_rng(1)
+    noise = rng.normal(size=(len(removals), train.n_items)).astype(np.float32)
+    models = [make_model(spec).fit(learn) for spec in ("ease", "lwcvg")]
+    at = iter(range(0, len(removals), 256))
+
+    def random(rest: Baskets) -> np.ndarray:
+        start = next(at)
+        return noise[start : start + len(rest)]
+
+    a, value = blend.strengths([models[0]._scores, models[1]._scores, random], removals)
+    alone = [sum(validate(model._scores, removals)) for model in models]
+    assert a[2] == 0
+    assert value >= max(alone) - 1e-9
+    both = sum(validate(lambda rest: a[0] * models[0]._scores(rest) + a[1] * models[1]._scores(rest), removals))
+    assert both == pytest.approx(value, abs=1e-6)  # what is not among the first of a part is not among the first ten
+
+
+def test_rivals_are_the_models_they_are_named_after() -> None:
+    pairs = support.choose(RANDOM, 10)
+    counts, centred = rivals.learn(("counts", "centred"), RANDOM, pairs, lambda share, words: None)
+    some = RANDOM[RANDOM.lengths > 0]
+    np.testing.assert_allclose(counts.scores(some, pairs), LwCvg().fit(RANDOM)._scores(some), atol=1.1e-4)
+    empty = Baskets.from_matrix(np.zeros((1, 30)))
+    np.testing.assert_array_equal(np.argsort(counts.scores(empty, pairs)[0]), np.argsort(RANDOM.frequencies))
+    ease = Ease().fit(RANDOM)
+    assert len(pairs.columns) == 30 * 29  # all pairs occur, so nothing of the closed form is cut off
+    np.testing.assert_allclose(centred.scores(some, pairs), ease._scores(some), rtol=1e-4, atol=1e-5)
+
+
+def test_rivals_on_a_support_cut_to_a_budget() -> None:
+    whole = support.choose(RANDOM, 10)
+    half = support.choose(RANDOM, whole.found * support.BYTES_A_PAIR / 2e6)
+    assert len(half.columns) < len(whole.columns)
+    for name in ("counts", "centred"):
+        (full,) = rivals.learn((name,), RANDOM, whole, lambda share, words: None)
+        (cut,) = rivals.learn((name,), RANDOM, half, lambda share, words: None)
+        dense = np.zeros((30, 30), dtype=np.float32)
+        dense[np.repeat(np.arange(30), np.diff(whole.starts)), whole.columns] = full.weights
+        np.testing.assert_array_equal(cut.weights, dense[np.repeat(np.arange(30), np.diff(half.starts)), half.columns])
+
+
+@pytest.mark.parametrize("hidden", ["6", "6x4", "5x4x3"])
+def test_nets_side_by_side_are_their_weighted_sum(hidden: str) -> None:
+    models = [
+        make_model(f"dem:hidden={hidden},pairs=no,validation=0,epochs=2,random_state={seed}").fit(RANDOM)
+        for seed in (1, 2)
+    ]
+    joined = make_model(f"dem:hidden={hidden},pairs=no,validation=0,epochs=1").fit(RANDOM)
+    join([Net.of(model) for model in models], [0.3, 2.0]).to(joined)
+    expected = 0.3 * models[0]._scores(RANDOM) + 2.0 * models[1]._scores(RANDOM)
+    np.testing.assert_allclose(joined._scores(RANDOM), expected, rtol=1e-4, atol=1e-4)
+    before = joined._scores(RANDOM)
+    joined.partial_fit(RANDOM, epochs=1)  # it goes on from the joined layers
+    assert joined.R_.shape[1] == 2 * models[0].R_.shape[1]
+    assert 0 < np.abs(joined._scores(RANDOM) - before).max() < 10
+
+
+def test_on_held_out_records_a_dem_is_not_behind_its_rivals() -> None:
+    train, _ = shop()
+    model = fitted("dem", False)
+    assert isinstance(model, Dem)
+    learn, removals = model._hold_out(train)
+    value = sum(validate(model._scores, removals))
+    for spec in ("ease", "edlae:length=0.5", "lwcvg"):
+        assert value > sum(validate(make_model(spec).fit(learn)._scores, removals)), spec
+    assert len(model.strengths_) == 5
+    assert model.strengths_[:2].any()  # the planted recipes need hidden layers
+
+
+def test_its_log_odds_are_those_of_held_out_records() -> None:
+    """Whatever was added up, probabilities near a half come true about half of the time."""
+    _, test = shop()
+    model = fitted("dem", False)
+    p = model.probabilities(test).ravel()
+    there = test.matrix.toarray().ravel() > 0
+    for low, high in ((0.02, 0.1), (0.1, 0.3), (0.3, 0.6)):
+        some = (p >= low) & (p < high)
+        assert some.sum() > 500
+        assert there[some].mean() == pytest.approx(p[some].mean(), abs=0.06), (low, high)
+
+
+def test_the_epoch_can_be_chosen_by_held_out_likelihood() -> None:
+    train, _ = shop()
+    model = make_model("fvbm:epochs=6,criterion=likelihood,patience=6,schedule=constant").fit(train)
+    values = [epoch.likelihood for epoch in model.history_.epochs]
+    assert model.history_.best == int(np.argmax(values))
+    held = model._hold_out(train)[1].complete()
+    assert model.pseudo_log_likelihood(held).mean() == pytest.approx(max(values), rel=1e-6)
+    with pytest.raises(ParameterError, match="lbl: it has no pseudo-likelihood; use criterion=accuracy"):
+        make_model("lbl:criterion=likelihood").fit(train)
+
+
+def test_decay_pulls_the_hidden_layers_and_not_the_bias() -> None:
+    sizes = []
+    for decay in (0.0, 0.05):
+        model = make_model(f"dem:pairs=no,hidden=8,validation=0,epochs=5,decay={decay}").fit(RANDOM)
+        sizes.append((np.abs(model.E_).mean(), np.abs(model.R_).mean(), np.abs(model.b_).mean()))
+    assert sizes[1][0] < 0.5 * sizes[0][0]
+    assert sizes[1][1] < 0.5 * sizes[0][1]
+    assert sizes[1][2] > 0.8 * sizes[0][2]
+
+
+def test_complete_puts_the_removed_items_back() -> None:
+    _, removals = hold_out(RANDOM, 0.1, 0, at_most=100, removals=300)
+    whole = removals.complete()
+    assert len(whole) == len(np.unique(removals.record))
+    for row, number in enumerate(np.unique(removals.record)):
+        first = int(np.flatnonzero(removals.record == number)[0])
+        assert whole.row(row).tolist() == sorted([*removals.rest.row(first).tolist(), int(removals.target[first])])
