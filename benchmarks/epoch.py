@@ -76,7 +76,7 @@ def best(work: object, times: int = 5) -> float:
 
 
 def learner_for(baskets: Baskets) -> EnergyLearner:
-    model = make_model(f"dem:hidden={HIDDEN},batch={BATCH},memory=8000")
+    model = make_model(f"dem:pairs=learned,hidden={HIDDEN},batch={BATCH},memory=8000")
     model.items_ = baskets.items
     return EnergyLearner(model, baskets, fresh=True)
 

@@ -84,8 +84,9 @@ def test_log_odds_of_a_records_own_items_leave_it_out() -> None:
 
 @pytest.mark.parametrize(
     "spec",
-    ["fvbm", "fvbm:tied=yes", "fvbm:pair_decay=0.1", "fvbm:prior=counts,pair_decay=0.1", "dem:hidden=6x4",
-     "dem:hidden=6,negatives=5", "dem:hidden=6,optimiser=sgd", "dem:hidden=6,dropout=0.3", "dem:star"],
+    ["fvbm", "fvbm:tied=yes", "fvbm:pair_decay=0.1", "fvbm:prior=counts,pair_decay=0.1", "dem:hidden=6x4,pairs=learned",
+     "dem:hidden=6,negatives=5,pairs=learned", "dem:hidden=6,optimiser=sgd,pairs=learned", "dem:hidden=6,dropout=0.3",
+     "dem:star", "dem:paper"],
 )  # fmt: skip
 def test_the_portable_path_gives_the_same_numbers(spec: str) -> None:
     """What other devices run, run on the CPU: the same parameters after three epochs."""

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 START = {"calm": 0.1, "bold": 1.0}  # standard deviation of a hidden input at first
 RATE = {"calm": 0.005, "bold": 0.02}
+AFFORDABLE, FEWEST = 1e10, 4  # records x items that all epochs together go through, and the fewest epochs
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,11 @@ class PseudoLikelihood(LogOdds, Trained):
 
     rate: float | None = parameter(0.02, "learning rate of the bias (Adam)", low=1e-6, high=10)
     pair_rate: float = parameter(
-        5.0, "learning rate of the pairs (AdaGrad), over the mean record length", low=1e-6, high=1000
+        5.0, "learning rate of the pairs (AdaGrad), over the mean record length", low=1e-6, high=1000, search=(1, 20)
     )
-    caution: float = parameter(10.0, "how much gradient a pair must see before it moves at full rate", low=0)
+    caution: float = parameter(
+        10.0, "how much gradient a pair must see before it moves at full rate", low=0, search=(1, 100)
+    )
     pair_decay: float = parameter(0.0, "L2 pull of each pair towards its prior", low=0)
     decay: float = parameter(0.0, "L2 pull of the hidden layers towards 0", low=0)
     prior: str = parameter("none", "where the pairs start", choices=("none", "counts"))
@@ -160,10 +163,14 @@ class Dem(PseudoLikelihood):
         },
     }  # fmt: skip
 
-    hidden: str = parameter("128", "widths of the hidden layers, as in 32x16; none: no hidden layer")
+    hidden: str = parameter(
+        "128", "widths of the hidden layers, as in 32x16; none: no hidden layer", search=["64", "128", "256", "128x64"]
+    )
     units: str = parameter("tanh", "f of the hidden units", choices=("tanh", "sigmoid"))
     spread: float = parameter(0.5, "the hidden input of a record of L items is divided by L^spread", low=0, high=1)
-    dropout: float = parameter(0.0, "share of the items left out of the hidden input while learning", low=0, high=0.95)
+    dropout: float = parameter(
+        0.0, "share of the items left out of the hidden input while learning", low=0, high=0.95, search=(0, 0.6)
+    )
     bias: bool = parameter(True, "the bias term b")
     pairs: str = parameter(
         "auto", "the pair term R0: learned with the rest; from counts, in closed form, or auto: both as they help; no",
@@ -200,16 +207,20 @@ class Dem(PseudoLikelihood):
 
         learn, removals = self._hold_out(baskets)
         self._too_few = removals is None and self.pairs in ("auto", "counts", "closed")
-        starts = ("calm", "bold") if self.start == "both" else (self.start,)
         self.strengths_ = np.ones(1, dtype=np.float32)
+        starts = ("calm", "bold") if self.start == "both" else (self.start,)
         if removals is None or self.pairs == "learned" or (self.pairs == "no" and not self.widths()):
             self._start = starts[-1]
-            self._run(learn, removals, progress, self.epochs, fresh=True, callbacks=self._callbacks)
+            super()._fit(baskets, progress)
             return
+        epochs, schedule = self.epochs, self.schedule
+        affordable = int(AFFORDABLE / (len(learn) * learn.n_items))
+        if affordable < epochs and schedule == "plateau":  # few epochs: one net, whose rate falls to the end of them
+            epochs, schedule, starts = max(affordable, FEWEST), "linear", starts[:1]
         nets = []
         for start in starts if self.widths() else ():
             self._start = start
-            self._run(learn, removals, progress, self.epochs, fresh=True, callbacks=self._callbacks)
+            self._run(learn, removals, progress, epochs, fresh=True, callbacks=self._callbacks, schedule=schedule)
             nets.append(Net.of(self))
             if self.history_.interrupted:
                 break

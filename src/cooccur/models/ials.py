@@ -44,7 +44,6 @@ CELLS = 2**20  # numbers in the matrices A_v that are made at once
 class Ials(Model):
     """Weighted matrix factorisation. Learning needs `pip install cooccur[peers]`; asking a learned model does not.
 
-    >>> import pytest; _ = pytest.importorskip("implicit")  # so that the tests run without it
     >>> baskets = [["milk", "bread"], ["milk", "bread", "jam"], ["tea", "mint"], ["tea", "mint", "lemon"]]
     >>> Ials(factors=2).fit(baskets).complete(["mint"], k=2).items
     ['tea', 'lemon']

@@ -77,7 +77,7 @@ class Trained(Model):
 
     def _run(
         self, learn: Baskets, removals: Removals | None, progress: Progress, epochs: int, *, fresh: bool,
-        callbacks: Callbacks,
+        callbacks: Callbacks, schedule: str | None = None,
     ) -> None:  # fmt: skip
         """Learn from `learn`, choosing the epoch on the removals."""
         from cooccur.training.loop import Plan, train
@@ -88,7 +88,7 @@ class Trained(Model):
             raise ParameterError(f"{self.name}: it has no pseudo-likelihood; use criterion=accuracy")
         held = removals.complete() if removals is not None else None
         size = self.batch or min(256, max(32, len(learn) // 160))
-        plan = Plan(epochs, size, self.patience, self.schedule, self.length, self.random_state)
+        plan = Plan(epochs, size, self.patience, schedule or self.schedule, self.length, self.random_state)
         with enough_for(size * learn.n_items):
             learner = self._learner(learn, fresh, progress)
 
