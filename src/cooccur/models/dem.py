@@ -180,6 +180,7 @@ class Dem(PseudoLikelihood):
         "both", "where the hidden layers start: calm, almost linear; bold, quick to see combinations; both: a net each",
         choices=("both", "calm", "bold"),
     )  # fmt: skip
+    nets: int = parameter(1, "how many nets of each start; their sum is steadier than one", low=1)
     rate: float | None = parameter(
         None, "learning rate of bias and hidden layers (Adam); none: 0.005 for a calm start, 0.02 for a bold one",
         low=1e-6, high=10,
@@ -208,6 +209,7 @@ class Dem(PseudoLikelihood):
         learn, removals = self._hold_out(baskets)
         self._too_few = removals is None and self.pairs in ("auto", "counts", "closed")
         self.strengths_ = np.ones(1, dtype=np.float32)
+        self._net = 0
         starts = ("calm", "bold") if self.start == "both" else (self.start,)
         if removals is None or self.pairs == "learned" or (self.pairs == "no" and not self.widths()):
             self._start = starts[-1]
@@ -218,8 +220,8 @@ class Dem(PseudoLikelihood):
         if affordable < epochs and schedule == "plateau":  # few epochs: one net, whose rate falls to the end of them
             epochs, schedule, starts = max(affordable, FEWEST), "linear", starts[:1]
         nets = []
-        for start in starts if self.widths() else ():
-            self._start = start
+        for number, start in enumerate(starts * self.nets if self.widths() else ()):
+            self._start, self._net = start, number
             self._run(learn, removals, progress, epochs, fresh=True, callbacks=self._callbacks, schedule=schedule)
             nets.append(Net.of(self))
             if self.history_.interrupted:

@@ -44,6 +44,10 @@ class Trained(Model):
     )  # fmt: skip
     random_state: int = parameter(0, "seed of everything random", low=0)
 
+    def _seed(self) -> int:
+        """Of the net that learns; see `Dem.nets`."""
+        return self.random_state + 1000 * getattr(self, "_net", 0)
+
     @abstractmethod
     def _learner(self, baskets: Baskets, fresh: bool, progress: Progress) -> Learner:
         """The learner, from nothing (`fresh`) or from the arrays that were learned."""
@@ -88,7 +92,7 @@ class Trained(Model):
             raise ParameterError(f"{self.name}: it has no pseudo-likelihood; use criterion=accuracy")
         held = removals.complete() if removals is not None else None
         size = self.batch or min(256, max(32, len(learn) // 160))
-        plan = Plan(epochs, size, self.patience, schedule or self.schedule, self.length, self.random_state)
+        plan = Plan(epochs, size, self.patience, schedule or self.schedule, self.length, self._seed())
         with enough_for(size * learn.n_items):
             learner = self._learner(learn, fresh, progress)
 

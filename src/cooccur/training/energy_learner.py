@@ -34,8 +34,8 @@ class EnergyLearner:
         self.model = model
         self.device = _device(model.device)
         self.portable = portable or self.device.type != "cpu"
-        self.rng = np.random.default_rng([model.random_state, 4])
-        self.generator = torch.Generator().manual_seed(model.random_state)
+        self.rng = np.random.default_rng([model._seed(), 4])
+        self.generator = torch.Generator().manual_seed(model._seed())
         terms = model._terms()
         n = baskets.n_items
         self.energy = Energy(
