@@ -159,7 +159,7 @@ class Dem(PseudoLikelihood):
         "star": {"bias": False, "pairs": "no"},
         "paper": {
             "pairs": "learned", "units": "sigmoid", "spread": 0.0, "optimiser": "sgd", "sampling": "unweighted",
-            "negatives": 100, "schedule": "constant", "batch": 16,
+            "negatives": 300, "schedule": "constant", "batch": 16, "rate": 0.05, "pair_rate": 0.1,
         },
     }  # fmt: skip
 
