@@ -155,6 +155,21 @@ def test_damaged_files(path: Path, changes: dict[str, Any], words: str) -> None:
     assert message(path) == f"{path}: {words.format(models=', '.join(REGISTRY))}"
 
 
+def test_no_flipped_bit_changes_an_answer(path: Path) -> None:
+    """One bit of each byte of the file: it is refused, or (in the checksum's own name) harmless."""
+    content, answer = path.read_bytes(), load(path).complete(["a"])
+    refused = 0
+    for at in range(len(content)):
+        damaged = bytearray(content)
+        damaged[at] ^= 1 << (at % 8)
+        path.write_bytes(damaged)
+        try:
+            assert load(path).complete(["a"]) == answer
+        except ModelFileError:
+            refused += 1
+    assert len(content) - refused <= 2 * len("checksum")
+
+
 def test_a_parameter_that_does_not_exist(path: Path) -> None:
     change(path, params={"sauce": 1})
     assert message(path).startswith(f"{path}: damaged model file (")

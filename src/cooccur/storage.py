@@ -1,18 +1,21 @@
 """The model file: one safetensors file with the learned arrays, the vocabulary and a JSON header. No pickle.
 
     metadata["cooccur"]   JSON: format and library version, model name, parameters, the data's records and fingerprint
+    metadata["checksum"]  CRC-32 of that JSON and of all arrays with their names, types and shapes
     vocabulary.bytes      the item names in UTF-8, one behind the other (uint8)
     vocabulary.ends       where each name ends (int64)
     frequencies           how many training records hold each item (int64)
     model.*               the arrays that the model's class declares
     calibration.*         the arrays of its calibration, if it has one
 
-Loading sets only what the class declares, so a file cannot bring in anything else.
+Loading sets only what the class declares, so a file cannot bring in anything else, and checks the checksum, so that a
+flipped bit is an error and not a wrong answer. (Files from before there was one load without that check.)
 """
 
 from __future__ import annotations
 
 import json
+import zlib
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -62,7 +65,8 @@ def save(model: Model, path: str | Path) -> None:
         arrays |= {f"calibration.{name}": array for name, array in calibration.arrays().items()}
     with whole_path(path) as temporary:
         try:
-            save_file(arrays, temporary, metadata={"cooccur": json.dumps(header)})
+            text = json.dumps(header)
+            save_file(arrays, temporary, metadata={"cooccur": text, "checksum": _checksum(text, arrays)})
         except SafetensorError as error:  # a full disk, for one
             raise ModelFileError(f"{path}: cannot write ({error}); the old file, if any, is untouched") from None
 
@@ -97,18 +101,31 @@ def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]
 
     try:
         with safe_open(path, framework="numpy") as file:
-            header = json.loads((file.metadata() or {}).get("cooccur", "null"))
+            metadata = file.metadata() or {}
+            header = json.loads(metadata.get("cooccur", "null"))
             if not isinstance(header, dict):
                 raise ModelFileError(f"{path}: not a cooccur model; make one with `cooccur fit DATA -m MODEL -o FILE`")
             if header.get("format") != FORMAT:
                 raise ModelFileError(
                     f"{path}: file format {header.get('format')}, this version reads {FORMAT}; update cooccur"
                 )
-            return header, {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+            arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+            if metadata.get("checksum", "") not in ("", _checksum(metadata["cooccur"], arrays)):
+                raise ModelFileError(f"{path}: damaged model file (the checksum does not fit); fit the model again")
+            return header, arrays
     except FileNotFoundError:
         raise ModelFileError(f"{path}: no such file; make one with `cooccur fit DATA -m MODEL -o FILE`") from None
     except (SafetensorError, OSError, ValueError) as error:
         raise ModelFileError(f"{path}: not a readable model file ({error}); fit the model again") from None
+
+
+def _checksum(header: str, arrays: dict[str, npt.NDArray[Any]]) -> str:
+    crc = zlib.crc32(header.encode())
+    for name, array in sorted(arrays.items()):
+        crc = zlib.crc32(f"{name} {array.dtype.str} {array.shape}".encode(), crc)
+        flat: Any = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        crc = zlib.crc32(flat, crc)
+    return f"{crc:08x}"
 
 
 def _pack(names: Names) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
