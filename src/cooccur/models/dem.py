@@ -186,6 +186,9 @@ class Dem(PseudoLikelihood):
         low=1e-6, high=10,
     )  # fmt: skip
 
+    _start = "bold"  # of the net that learns
+    _too_few = False  # records to choose a pair term: it is learned with the rest
+
     def widths(self) -> tuple[int, ...]:
         """The widths of the hidden layers."""
         return layers.widths(self.name, self.hidden)
@@ -196,18 +199,17 @@ class Dem(PseudoLikelihood):
             raise ParameterError("dem: no bias, no pairs and no hidden layer; keep one of them")
 
     def _terms(self) -> Terms:
-        learned = self.pairs == "learned" or getattr(self, "_too_few", False)
-        start = getattr(self, "_start", "bold")
-        return Terms(self.bias, learned, False, self.widths(), self.units, self.spread, self.dropout, START[start])
+        learned, start = self.pairs == "learned" or self._too_few, START[self._start]
+        return Terms(self.bias, learned, False, self.widths(), self.units, self.spread, self.dropout, start)
 
     def _rate(self) -> float:
-        return self.rate or RATE[getattr(self, "_start", "bold")]
+        return self.rate or RATE[self._start]
 
     def _fit(self, baskets: Baskets, progress: Progress) -> None:
         from cooccur.training.assemble import Net, assemble
 
         learn, removals = self._hold_out(baskets)
-        self._too_few = removals is None and self.pairs in ("auto", "counts", "closed")
+        self._too_few = removals is None and self.pairs not in ("learned", "no")
         self.strengths_ = np.ones(1, dtype=np.float32)
         self._net = 0
         starts = ("calm", "bold") if self.start == "both" else (self.start,)

@@ -34,10 +34,10 @@ def describe_range(field: dataclasses.Field[Any]) -> str:
     meta = field.metadata
     if meta["choices"]:
         return ", ".join(meta["choices"])
-    if bool in _types(field):
+    if bool in plain_types(field):
         return "yes or no"
     low, high = meta["low"], meta["high"]
-    kind = "whole number" if int in _types(field) else "number" if float in _types(field) else "text"
+    kind = "whole number" if int in plain_types(field) else "number" if float in plain_types(field) else "text"
     bounds = (
         f"{low:g} to {high:g}"
         if low is not None and high is not None
@@ -46,7 +46,7 @@ def describe_range(field: dataclasses.Field[Any]) -> str:
         else ""
     )
     words = f"{kind} {bounds}".strip()
-    return f"{words}, or none" if type(None) in _types(field) else words
+    return f"{words}, or none" if type(None) in plain_types(field) else words
 
 
 def parse_value(model: type[Model], name: str, text: str) -> Any:
@@ -55,7 +55,7 @@ def parse_value(model: type[Model], name: str, text: str) -> Any:
     if name not in fields:
         raise ParameterError(no_such_parameter(model.name, name, list(fields)))
     field = fields[name]
-    types = _types(field)
+    types = plain_types(field)
     word = text.strip().lower()
     value: Any = text
     if type(None) in types and word in ("none", "auto"):
@@ -74,7 +74,7 @@ def parse_value(model: type[Model], name: str, text: str) -> Any:
     return value
 
 
-def _types(field: dataclasses.Field[Any]) -> tuple[Any, ...]:
+def plain_types(field: dataclasses.Field[Any]) -> tuple[Any, ...]:
     """The plain types of a parameter. With postponed annotations a field's type is its text, as in `int | None`."""
     if isinstance(field.type, str):
         plain = {"int": int, "float": float, "bool": bool, "str": str, "None": type(None)}
@@ -83,7 +83,7 @@ def _types(field: dataclasses.Field[Any]) -> tuple[Any, ...]:
 
 
 def check(model: str, field: dataclasses.Field[Any], value: Any) -> None:
-    types, meta = _types(field), field.metadata
+    types, meta = plain_types(field), field.metadata
     if value is None and type(None) in types:
         return
     fits = (

@@ -44,9 +44,10 @@ class Trained(Model):
     )  # fmt: skip
     random_state: int = parameter(0, "seed of everything random", low=0)
 
+    _net = 0  # which of a model's nets learns, where it has several
+
     def _seed(self) -> int:
-        """Of the net that learns; see `Dem.nets`."""
-        return self.random_state + 1000 * getattr(self, "_net", 0)
+        return self.random_state + 1000 * self._net
 
     @abstractmethod
     def _learner(self, baskets: Baskets, fresh: bool, progress: Progress) -> Learner:

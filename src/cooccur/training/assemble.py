@@ -3,9 +3,10 @@
     phi(t, v) = tau (sum_n a_n (b_nt + R_nt . h_n) + sum_m a_m (c_mt + sum_{i in I_v} W_mit)) + kappa
 
 The nets n, hidden layers and a bias each, have learned by themselves; the rivals W_m (`rivals.py`) come from the same
-records. The strengths a are chosen on held-out removals (`blend.py`), so that a DEM is at least as good there as each
-of its rivals alone. Then the rivals are learned anew from all records, everything is folded into one b, R0 and R, and
-tau and kappa, which change no ranking, make the log-odds as likely as they can be on the held-out records.
+records. The strengths a are chosen on held-out removals (`blend.py`), so that, but for noise, a DEM is at least as good
+there as each of its rivals alone. Then the rivals are learned anew from all records, everything is folded into one b,
+R0 and R, and tau and kappa, which change no ranking, make the log-odds as likely as they can be on the held-out
+records.
 
 Learning the hidden layers on top of a rival's own (leave-one-out) scores was tried and was worse: see the experiments.
 """
@@ -105,13 +106,13 @@ def assemble(
         join([net for net, _ in kept], [strength for _, strength in kept]).to(model)
     else:  # the hidden layers did not help
         Net.none(len(model.items_)).to(model)
-    needed = [(strength, name) for strength, name in zip(a[len(nets) :], chosen, strict=True) if strength]
+    needed = {name: strength for name, strength in zip(chosen, a[len(nets) :], strict=True) if strength}
     if needed:
         pairs = support.choose(baskets, model.memory)
-        again = rivals.learn([name for _, name in needed], baskets, pairs, progress)
+        again = list(zip(needed.values(), rivals.learn(tuple(needed), baskets, pairs, progress), strict=True))
         model.starts_, model.columns_ = pairs.starts, pairs.columns
-        model.weights_ = _float(sum(strength * part.weights for (strength, _), part in zip(needed, again, strict=True)))
-        model.b_ = _float(model.b_ + sum(strength * part.c for (strength, _), part in zip(needed, again, strict=True)))
+        model.weights_ = _float(sum(strength * part.weights for strength, part in again))
+        model.b_ = _float(model.b_ + sum(strength * part.c for strength, part in again))
     _temper(model, removals.complete()[:TEMPER_RECORDS])
 
 

@@ -4,9 +4,10 @@
 
 is smooth and concave in the few a_m, so a few hundred records fix them well. But likelihood is not the metric, so that
 answer and each part alone are compared by Top@1 + Top@10, and from the best of these on, one a_m after the other moves
-on a grid of powers of two for as long as that gains more than noise. So on these removals the sum is never behind its
-best part. Only items that some part has among its first `FIRST` are looked at: what no part puts there does not get
-among the first ten. That makes a trial cost removals * FIRST * parts, whatever the number of items.
+on a grid of powers of two for as long as that gains more than noise (`NOISE`), within which the likeliest answer is
+preferred: on these removals the sum is behind its best part by less than that, if at all. Only items that some part has
+among its first `FIRST` are looked at: what no part puts there does not get among the first ten. That makes a trial cost
+removals * FIRST * parts, whatever the number of items.
 """
 
 from __future__ import annotations

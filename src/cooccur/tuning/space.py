@@ -14,7 +14,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 
 from cooccur.errors import ParameterError
 from cooccur.models import make_model, model_class
-from cooccur.models.parameters import _types
+from cooccur.models.parameters import plain_types
 
 Space = dict[str, BaseDistribution]
 Settings = dict[str, Any]
@@ -47,11 +47,11 @@ def space_to_search(spec: str) -> Space:
 
 def _distribution(field: dataclasses.Field[Any]) -> BaseDistribution:
     search = field.metadata["search"]
-    if not (isinstance(search, tuple) and len(search) == 2 and {int, float} & set(_types(field))):
+    if not (isinstance(search, tuple) and len(search) == 2 and {int, float} & set(plain_types(field))):
         return CategoricalDistribution(list(search))
     low, high = search
     log = low > 0 and high >= 10 * low
-    if float in _types(field):
+    if float in plain_types(field):
         return FloatDistribution(low, high, log=log)
     return IntDistribution(low, high, log=log)
 
