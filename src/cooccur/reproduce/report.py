@@ -16,7 +16,15 @@ from cooccur.reproduce.store import Store
 def write(
     table: Table, settings: Settings, store: Store, folder: Path, home: Path | None = None, command: str = ""
 ) -> list[Path]:
-    """Write the files of one target, from whatever is finished; their paths."""
+    """Write the files of one target, from whatever is finished; their paths.
+
+    One process at a time reads and writes: another's table, from fewer units, cannot land on top of a later one.
+    """
+    with store.alone():
+        return _write(table, settings, store, folder, home, command)
+
+
+def _write(table: Table, settings: Settings, store: Store, folder: Path, home: Path | None, command: str) -> list[Path]:
     if table.target.name == "figure3":
         return _map(table, settings, store, folder, home, command)
     result = collect(table, settings, store, command)

@@ -2,6 +2,7 @@
 
     FOLDER/DATASET/LABEL.fold0.DIGEST.json      a unit, DIGEST is that of its key
     FOLDER/DATASET/LABEL.fold0.DIGEST.lock      held while somebody works on it; the system frees it when they die
+    FOLDER/tables.lock                          held while somebody writes tables of them
 
 Where each hidden item came is kept too, for the significance tests: two int32 arrays, deflated, in base64.
 """
@@ -89,8 +90,20 @@ class Store:
         finally:
             lock.release()
 
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """No other process is here at the same time; it waits for its turn."""
+        from filelock import FileLock
+
+        self._make(self.folder)
+        with FileLock(self.folder / "tables.lock"):
+            yield
+
     def _make_folder(self, key: Key) -> None:
-        folder = self.path(key).parent
+        self._make(self.path(key).parent)
+
+    @staticmethod
+    def _make(folder: Path) -> None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
