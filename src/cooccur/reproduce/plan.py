@@ -18,25 +18,36 @@ from typing import Any
 
 from cooccur.datasets import DATASETS
 from cooccur.errors import ParameterError
-from cooccur.models import REGISTRY, make_model, model_class
+from cooccur.models import make_model, model_class
 from cooccur.reproduce.paper import COLUMNS, LETTERS, Printed
 
 PROTOCOL = 1  # raise it when folds, removals, ranking or the choice of sizes change: finished units are then run anew
 TITLES = {"cvg": "CVG", "normcvg": "NormCVG", "lrw": "LRW", "lda": "LDA", "rbm": "RBM", "lbl": "LBL", "fvbm": "FVBM"}
 TITLES |= {"dae": "DAE", "dem": "DEM", "dem:paper": "DEM, Algorithm 1", "dem:star": "DEM*"}
-PEERS = (
-    "popularity",
-    "lwcvg",
-    "itemknn",
-    "rp3beta",
-    "ials",
-    "multvae",
-    "ease",
-    "edlae",
-)  # nobody compared with in 2015
+ABLATIONS = {
+    "dem:hidden=none": "DEM, no hidden layers",
+    "dem:pairs=no": "DEM, no pairs",
+    "dem:pairs=counts": "DEM, count pairs only",
+    "dem:pairs=closed": "DEM, closed-form pairs only",
+}
+# nobody compared with in 2015
+PEERS = ("popularity", "independent", "mmmf", "lwcvg", "itemknn", "rp3beta", "ials", "multvae", "ease", "edlae")
 # Cheapest first; what is not named comes last.
 COST = (
-    *("popularity", "cvg", "normcvg", "lwcvg", "itemknn", "rp3beta", "ease", "edlae", "lrw", "ials", "mmmf"),
+    *(
+        "popularity",
+        "independent",
+        "cvg",
+        "normcvg",
+        "lwcvg",
+        "itemknn",
+        "rp3beta",
+        "ease",
+        "edlae",
+        "lrw",
+        "ials",
+        "mmmf",
+    ),
     *("lbl", "dae", "multvae", "fvbm", "dem", "lda", "rbm"),
 )
 
@@ -82,8 +93,8 @@ class Target:
 
 
 def _models() -> tuple[str, ...]:
-    """The rows of tables 1 to 3: the paper's, DEM's three ways, and those peers that the registry holds."""
-    return (*TITLES, *(name for name in PEERS if name in REGISTRY))
+    """The rows of tables 1 to 3: the paper's, DEM's three ways, what DEM loses without its parts, today's peers."""
+    return (*TITLES, *ABLATIONS, *PEERS)
 
 
 _ML500 = ("ml-10m-top500", "ml-1m-top500")
@@ -178,7 +189,8 @@ class Table:
 
 
 def candidates(label: str, settings: Settings) -> tuple[str, ...]:
-    """The spellings to choose from; a row that spells its size, or of a model that has none, has only its own.
+    """The spellings to choose from; a row that spells its size, or of a model that has none, has only its own, and so
+    has DEM as it comes: what it chooses, it chooses inside `fit`.
 
     >>> candidates("lda", Settings())
     ('lda:topics=32', 'lda:topics=128', 'lda:topics=512')
@@ -188,7 +200,7 @@ def candidates(label: str, settings: Settings) -> tuple[str, ...]:
     ('dem:paper,hidden=4,epochs=2', 'dem:paper,hidden=8,epochs=2')
     """
     name = label.partition(":")[0]
-    if not settings.sweep or name not in SIZES or "=" in label:
+    if not settings.sweep or name not in SIZES or "=" in label or label == "dem":
         return (_shorter(label, settings),)
     parameter, sizes = SIZES[name]
     sizes = QUICK_SIZES.get(parameter, sizes[:2]) if settings.quick else sizes
@@ -256,11 +268,13 @@ def printed(column: Column, label: str) -> Printed | None:
 
 
 def row_title(label: str) -> str:
+    if label in TITLES | ABLATIONS:
+        return (TITLES | ABLATIONS)[label]
     if label.startswith("dem:hidden="):
-        return f"DEM-{label.partition('=')[2].replace('none', '0')}"
+        return f"DEM-{label.partition('=')[2]}"
     if label.startswith("dem:star,hidden="):
         return f"DEM*-{label.partition('=')[2]}"
-    return TITLES.get(label, label)
+    return label
 
 
 def _asked(name: str, at_hand: Callable[[str], bool]) -> Settled:

@@ -4,7 +4,8 @@
     FOLDER/DATASET/LABEL.fold0.DIGEST.lock      held while somebody works on it; the system frees it when they die
     FOLDER/tables.lock                          held while somebody writes tables of them
 
-Where each hidden item came is kept too, for the significance tests: two int32 arrays, deflated, in base64.
+Where each hidden item came, as far as Top@K asks, is kept too, for the significance tests: two int32 arrays, deflated,
+in base64.
 """
 
 from __future__ import annotations
@@ -110,13 +111,15 @@ class Store:
             raise CooccurError(f"{folder}: cannot be made ({error.strerror}); choose another folder with -o") from None
 
 
-def pack(ranks: Ranks) -> str:
-    """Where the hidden items came, as text.
+def pack(ranks: Ranks, most: int) -> str:
+    """Where the hidden items came, as text, in a few bits each: all places from `most` on are one.
 
-    >>> unpack(pack(Ranks(greater=[0, 7], equal=[1, 2], candidates=[9, 9]))).greater.tolist()
-    [0, 7]
+    >>> unpack(pack(Ranks(greater=[0, 7, 4000], equal=[1, 2, 1], candidates=[9, 9, 5000]), most=10)).greater.tolist()
+    [0, 7, 10]
     """
-    return base64.b64encode(zlib.compress(np.stack((ranks.greater, ranks.equal)).astype("<i4").tobytes())).decode()
+    far = ranks.greater >= most
+    kept = np.stack((np.where(far, most, ranks.greater), np.where(far, 1, ranks.equal)))
+    return base64.b64encode(zlib.compress(kept.astype("<i4").tobytes(), 9)).decode()
 
 
 def unpack(text: str) -> Ranks:

@@ -117,7 +117,7 @@ def _unit(unit: Unit, baskets: Baskets, store: Store, compiled: set[str], progre
     chosen = max(choices, key=lambda choice: choice["value"])["label"] if choices else unit.candidates[0]
     parts = len(unit.candidates) + (len(unit.candidates) > 1)
     row, ranks = _one(chosen, training, test, KS, progress, 1 - 1 / parts, parts)
-    return made | {"chosen": chosen, "choices": choices, "row": row, "ranks": pack(ranks)} | _now()
+    return made | {"chosen": chosen, "choices": choices, "row": row, "ranks": pack(ranks, max(KS))} | _now()
 
 
 def _choices(unit: Unit, training: Baskets, store: Store, progress: Progress) -> list[dict[str, Any]]:
