@@ -45,12 +45,12 @@ def test_rivals_are_the_models_they_are_named_after() -> None:
     pairs = support.choose(RANDOM, 10)
     counts, centred = rivals.learn(("counts", "centred"), RANDOM, pairs, lambda share, words: None)
     some = RANDOM[RANDOM.lengths > 0]
-    np.testing.assert_allclose(counts.scores(some, pairs), LwCvg().fit(RANDOM)._scores(some), atol=1.1e-4)
+    np.testing.assert_allclose(counts.scores(some), LwCvg().fit(RANDOM)._scores(some), atol=1.1e-4)
     empty = Baskets.from_matrix(np.zeros((1, 30)))
-    np.testing.assert_array_equal(np.argsort(counts.scores(empty, pairs)[0]), np.argsort(RANDOM.frequencies))
+    np.testing.assert_array_equal(np.argsort(counts.scores(empty)[0]), np.argsort(RANDOM.frequencies))
     ease = Ease().fit(RANDOM)
     assert len(pairs.columns) == 30 * 29  # all pairs occur, so nothing of the closed form is cut off
-    np.testing.assert_allclose(centred.scores(some, pairs), ease._scores(some), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(centred.scores(some), ease._scores(some), rtol=1e-4, atol=1e-5)
 
 
 def test_rivals_on_a_support_cut_to_a_budget() -> None:
@@ -60,9 +60,25 @@ def test_rivals_on_a_support_cut_to_a_budget() -> None:
     for name in ("counts", "centred"):
         (full,) = rivals.learn((name,), RANDOM, whole, lambda share, words: None)
         (cut,) = rivals.learn((name,), RANDOM, half, lambda share, words: None)
-        dense = np.zeros((30, 30), dtype=np.float32)
-        dense[np.repeat(np.arange(30), np.diff(whole.starts)), whole.columns] = full.weights
-        np.testing.assert_array_equal(cut.weights, dense[np.repeat(np.arange(30), np.diff(half.starts)), half.columns])
+        kept = cut.W.toarray() != 0
+        assert kept[np.repeat(np.arange(30), np.diff(half.starts)), half.columns].all()
+        np.testing.assert_array_equal(cut.W.toarray()[kept], full.W.toarray()[kept])
+        assert kept.sum() <= len(half.columns) * (1 if name == "counts" else 2) * 1.02
+
+
+def test_the_closed_form_keeps_its_largest_weights_beyond_the_pairs_that_occur() -> None:
+    rare = Baskets.from_matrix(np.random.default_rng(6).random((300, 60)) < np.linspace(0.01, 0.2, 60))
+    found = support.choose(rare, 10).found
+    half = support.choose(rare, found * support.BYTES_A_PAIR / 4e6)  # so that some must go
+    (cut,) = rivals.learn(("centred",), rare, half, lambda share, words: None)
+    B, kept = Ease().fit(rare).B_, cut.W.toarray() != 0
+    together = np.zeros((60, 60), dtype=bool)
+    together[np.repeat(np.arange(60), np.diff(half.starts)), half.columns] = True
+    beyond = kept & ~together
+    left = ~kept & ~together & ~np.eye(60, dtype=bool)
+    assert 0.9 * len(half.columns) < beyond.sum() <= 1.02 * len(half.columns)
+    assert left.sum() > 100
+    assert np.abs(B[beyond]).min() >= np.abs(B[left]).max()
 
 
 @pytest.mark.parametrize("hidden", ["6", "6x4", "5x4x3"])

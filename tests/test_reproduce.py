@@ -29,7 +29,7 @@ from cooccur.evaluation.protocol import evaluate
 from cooccur.evaluation.removal import fold_numbers
 from cooccur.models import make_model
 from cooccur.reading import read
-from cooccur.reproduce import movies, plan, render, report, work
+from cooccur.reproduce import movies, overview, plan, render, report, work
 from cooccur.reproduce.collect import collect
 from cooccur.reproduce.plan import Column, Settings, Table, Unit
 from cooccur.reproduce.store import Store, pack, unpack
@@ -297,6 +297,21 @@ def test_a_model_that_fails_leaves_the_others_their_figures(
     assert re.sub(r"\s+", " ", line) == "| `lk-fvbm:max_items=3` | - | - | - | 0 of 3 |"
 
 
+def test_the_headline_is_over_the_folds_that_both_have(shop: Path, tmp_path: Path) -> None:
+    store, settings = Store(tmp_path), Settings(folds=4, sweep=False)
+    made = on("table2", shop, ("cvg", "ease", "dem:hidden=none", "dem"))
+    share = lambda percent: np.arange(200) % 100 < percent  # noqa: E731
+    for label, percent, folds in (("cvg", 30, 4), ("ease", 52, 1), ("dem:hidden=none", 45, 3), ("dem", 50, 2)):
+        invent(store, made, settings, label, share(percent), range(folds))
+    found = overview.headline([collect(made, settings, store)]).splitlines()[-1]
+    cells = [cell.strip() for cell in found.strip("|").split("|")]
+    assert cells[1:7] == ["1", "`ease`", "52.00 / 52.00", "45.00 / 45.00", "50.00 / 50.00", "-2.00"]
+    assert 0 < float(cells[7]) < 0.2
+    [*_, page] = report.write([made, on("figure2", shop)], settings, store, tmp_path)
+    assert page.name == "results.md"
+    assert found in page.read_text()
+
+
 # -- the choice of sizes ----------------------------------------------------------------------------
 
 
@@ -409,7 +424,7 @@ def test_the_figures_are_drawn(shop: Path, tmp_path: Path) -> None:
     units = plan.units(made, settings)
     assert len(units) == 7
     assert work.run(units, work.Data([str(shop)]), store) == {}
-    paths = [path.name for one in made for path in report.write(one, settings, store, tmp_path)]
+    paths = [path.name for path in report.write(made, settings, store, tmp_path)]
     assert sorted(paths) == [
         "figure2-quick.json", "figure2-quick.md", "figure2-quick.png", "figure2-quick.tex",
         "figure3-quick.html", "figure3-quick.json", "figure3-quick.md", "figure3-quick.png",

@@ -83,7 +83,7 @@ def reproduce(
     command = shlex.join(["cooccur", *context.obj])
 
     def render() -> list[Path]:
-        return [path for table in made for path in write(table, settings, store, output, data_home, command)]
+        return write(made, settings, store, output, data_home, command)
 
     failed: dict[plan.Unit, str] = {}
     try:

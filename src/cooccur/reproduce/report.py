@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from cooccur.datasets import DATASETS, titles
 from cooccur.files import whole
-from cooccur.reproduce import figures, render
+from cooccur.reproduce import figures, overview, render
 from cooccur.reproduce.collect import collect
 from cooccur.reproduce.plan import Settings, Table, identity
 from cooccur.reproduce.store import Store
 
 
 def write(
-    table: Table, settings: Settings, store: Store, folder: Path, home: Path | None = None, command: str = ""
+    tables: Sequence[Table], settings: Settings, store: Store, folder: Path, home: Path | None = None, command: str = ""
 ) -> list[Path]:
-    """Write the files of one target, from whatever is finished; their paths.
+    """Write the files of these targets, from whatever is finished, and results.md with all of them; their paths.
 
     One process at a time reads and writes: another's table, from fewer units, cannot land on top of a later one.
     """
+    paths, results = [], []
     with store.alone():
-        return _write(table, settings, store, folder, home, command)
-
-
-def _write(table: Table, settings: Settings, store: Store, folder: Path, home: Path | None, command: str) -> list[Path]:
-    if table.target.name == "figure3":
-        return _map(table, settings, store, folder, home, command)
-    result = collect(table, settings, store, command)
-    paths = render.write(result, folder)
-    if table.target.name == "figure2" and result["finished"]:
-        paths.append(figures.figure2(result, folder))
+        for table in tables:
+            if table.target.name == "figure3":
+                paths += _map(table, settings, store, folder, home, command)
+                continue
+            results.append(collect(table, settings, store, command))
+            paths += render.write(results[-1], folder)
+            if table.target.name == "figure2" and results[-1]["finished"]:
+                paths.append(figures.figure2(results[-1], folder))
+        if len(tables) > 1 and not settings.quick:
+            paths.append(overview.write(results, folder, command))
     return paths
 
 

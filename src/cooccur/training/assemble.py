@@ -96,7 +96,7 @@ def assemble(
     pairs = support.choose(learn, model.memory, progress) if chosen else support.NOTHING
     linear = rivals.learn(chosen, learn, pairs, progress)
     progress(0.95, "how much each counts")
-    parts = [_net_scores(model, net) for net in nets] + [_linear_scores(part, pairs) for part in linear]
+    parts = [_net_scores(model, net) for net in nets] + [part.scores for part in linear]
     a, _ = blend.strengths(parts, removals)
     model.strengths_ = _float(a)
 
@@ -109,10 +109,9 @@ def assemble(
     needed = {name: strength for name, strength in zip(chosen, a[len(nets) :], strict=True) if strength}
     if needed:
         pairs = support.choose(baskets, model.memory)
-        again = list(zip(needed.values(), rivals.learn(tuple(needed), baskets, pairs, progress), strict=True))
-        model.starts_, model.columns_ = pairs.starts, pairs.columns
-        model.weights_ = _float(sum(strength * part.weights for strength, part in again))
-        model.b_ = _float(model.b_ + sum(strength * part.c for strength, part in again))
+        again = rivals.weighted_sum(rivals.learn(tuple(needed), baskets, pairs, progress), list(needed.values()))
+        model.starts_, model.columns_, model.weights_ = again.W.indptr.astype(np.int64), again.W.indices, again.W.data
+        model.b_ = _float(model.b_ + again.c)
     _temper(model, removals.complete()[:TEMPER_RECORDS])
 
 
@@ -122,10 +121,6 @@ def _net_scores(model: Dem, net: Net) -> blend.Part:
         return model._scores(rest)
 
     return scores
-
-
-def _linear_scores(part: rivals.Linear, pairs: support.Support) -> blend.Part:
-    return lambda rest: part.scores(rest, pairs)
 
 
 def _temper(model: Dem, held: Baskets) -> None:
