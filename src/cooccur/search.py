@@ -45,15 +45,21 @@ class Search:
             names = " or ".join(map(repr, found[:3])) + (" ..." if len(found) > 3 else "")
             raise InputError(f"{typed!r} is the title of {len(found)} items; say which by its name, {names}")
         if not found:
-            names = dict.fromkeys(name for item in self.model.items_ for name in (self.titles.title(item), item))
-            raise InputError(did_you_mean(typed, names))
+            known = dict.fromkeys(name for item in self.model.items_ for name in (self.titles.title(item), item))
+            raise InputError(did_you_mean(typed, known))
         return found[0]
+
+    def spelled(self, item: str) -> str:
+        """What to type for an item: its title, or its name where another item has that title."""
+        title = self.titles.title(item)
+        meant = [title] if title in self.model._index else self._folded[_fold(title).strip()]
+        return title if meant == [item] else item
 
     def starting(self, typed: str, limit: int = 20) -> list[str]:
         """At most `limit` items to offer for what was typed so far, the likeliest first; all, if nothing was."""
         word = re.escape(_fold(typed))
         found: dict[str, None] = {}
-        # Where a name begins, then where a word does, then anywhere. To look back is quicker than to start with a class.
+        # Where a name begins, then where a word does, then anywhere. The search itself is for a literal.
         for where in (rf"{word}(?<=[\n{_ALSO}]{word})", rf"{word}(?<=\W{word})", word):
             for item in self._hits(where):
                 found[item] = None

@@ -192,7 +192,7 @@ def _parquet(data: bytes, name: str) -> Iterator[tuple[int, Sequence[Any]]]:
 
 
 def _columns(names: Sequence[str], name: str) -> list[int | None]:
-    """Where id, title and group are: by the whole name (`title`), else by its last word (`movieTitle`, `product_id`)."""
+    """Where id, title and group are: by the whole name (`title`), else by its last word (`movieTitle`)."""
     words = [re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", column).lower()) for column in names]
     found: dict[str, int | None] = {}
     for kind, usual in _USUAL.items():
@@ -203,7 +203,7 @@ def _columns(names: Sequence[str], name: str) -> list[int | None]:
             last = [c for c in free if words[c][-1] == "id"]
         if kind == "group":  # `category_name` is one
             last = [c for word in usual.split() for c in free if word in words[c]]
-        found[kind] = (whole + last + [None])[0]  # type: ignore[list-item]
+        found[kind] = (whole + last + [None])[0]
     if found["id"] is None:
         from cooccur.reading.columns import there_are
 
