@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -125,9 +124,8 @@ class Shell:
 
     def _why(self, typed: str) -> None:
         item = self._meant(typed)
-        reason = self.model.explain(self.basket, item)
         asked = self.model.complete([other for other in self.basket if other != item], 1, candidates=[item])
-        print_suggestions(asked, [replace(reason, score=asked.suggestions[0].score)])
+        print_suggestions(asked, [self.model.explain(self.basket, item)])
 
     def _similar(self, typed: str) -> None:
         item = self._meant(typed)

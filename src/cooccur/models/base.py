@@ -34,6 +34,7 @@ from cooccur.baskets import Baskets, Names
 from cooccur.errors import InputError, NotFittedError, ParameterError
 from cooccur.models.parameters import check, no_such_parameter
 from cooccur.near import did_you_mean
+from cooccur.notebook import BatchView, CompletionView, ModelView, ReasonView
 from cooccur.titles import Titles
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Suggestion:
 
 
 @dataclass(frozen=True)
-class Completion:
+class Completion(CompletionView):
     """What a basket lacks, best first; iterate over it for the suggestions."""
 
     basket: tuple[str, ...]
@@ -81,7 +82,7 @@ class Completion:
 
 
 @dataclass(frozen=True)
-class Reason:
+class Reason(ReasonView):
     """Why an item has its score: `score = prior + sum of the shares + rest`, the shares largest first."""
 
     item: str
@@ -101,7 +102,7 @@ class Reason:
 
 
 @dataclass(frozen=True)
-class BatchCompletion:
+class BatchCompletion(BatchView):
     """Completions of many records: item numbers (records, k) int32, best first, -1 where there are no more."""
 
     items: npt.NDArray[np.int32]
@@ -115,7 +116,7 @@ class BatchCompletion:
 
 
 @dataclass(eq=False, kw_only=True)
-class Model(ABC):
+class Model(ModelView, ABC):
     """Base of all models; see the top of this file."""
 
     name: ClassVar[str]
