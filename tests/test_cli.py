@@ -162,7 +162,7 @@ ERRORS = [
      "Invalid value for -o: goes with --input; a single answer is printed; see `cooccur complete --help`"),
     (["complete", "shop.model", "--input", "nothing", "-o", "a.xls"],
      "a.xls: the ending names no known form; use one of .parquet .csv .jsonl"),
-    (["similar", "shop.model", "Pasto"], "unknown item 'Pasto'; did you mean 'pasta' or 'pasta sauce'?"),
+    (["similar", "shop.model", "Pasto"], "unknown item 'Pasto'; did you mean 'pasta'?"),
     (["similar", "shop.model", "qqq"], "unknown item 'qqq'; the model was not trained on it"),
     (["evaluate", "nothing", "-m", "cvg", "-o", "a.xls"],
      "a.xls: the ending names no known form; use one of .md .tex .csv .json .txt"),

@@ -136,7 +136,12 @@ def test_too_few_titles_in_a_file_are_an_error(model: Model, tmp_path: Path, mon
 
 def test_an_item_by_name_title_and_case(model: Model) -> None:
     search = Search(model)
-    assert [search.item(typed) for typed in ("1", "Toy Story (1995)", " toy  STORY (1995)", "7")] == ["1", "1", "1", "7"]
+    assert [search.item(typed) for typed in ("1", "Toy Story (1995)", " toy  STORY (1995)", "7")] == [
+        "1",
+        "1",
+        "1",
+        "7",
+    ]
     with pytest.raises(InputError, match=r"unknown item 'Tuy Story'; did you mean 'Toy Story \(1995\)'\?"):
         search.item("Tuy Story")
 

@@ -67,7 +67,7 @@ def parts(reason: Reason, width: int = 80, shown: int = SHOWN) -> list[tuple[str
     ]
     # With most of a basket named, the words would say nothing.
     together = f"the items together, {' and '.join(strong)} above all"
-    if not strong or len(strong) >= max(2, len(reason.hidden)) or len(together) > width:
+    if not strong or len(strong) >= len(reason.hidden) or len(together) > width:
         together = "the items together"
     found.append((together, reason.rest))
     return [(words, value) for words, value in found if abs(value) > 1e-6 * size]
@@ -86,6 +86,7 @@ def _print_reasons(found: Completion, reasons: list[Reason]) -> None:
     values = [value for rows in taken for _, value in rows] + [reason.score for reason in reasons]
     digits = min(decimals(values), 2 if max(map(abs, values)) >= 0.1 else 9)
     number = max(len(f"{value:+,.{digits}f}") for value in values)
+    taken = [[(what, value) for what, value in rows if round(value, digits)] for rows in taken]  # no bar for 0.00
     rank = len(str(len(found)))
     chances = ["" if s.probability is None else f"  {100 * s.probability:4.1f}%" for s in found]
     heads = [(s.title or s.item, chance) for s, chance in zip(found, chances, strict=True)]
