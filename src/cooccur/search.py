@@ -94,10 +94,12 @@ class Search:
         """From a name or title in lower case to its items."""
         found: dict[str, list[str]] = {}
         for item in map(str, self.model.items_):
-            for name in {_fold(self.titles.title(item)).strip(), _fold(item).strip()}:
+            title = self.titles.title(item)
+            for name in {_fold(title).strip(), _fold(item).strip()} if title != item else {_fold(item).strip()}:
                 found.setdefault(name, []).append(item)
         return found
 
 
 def _fold(text: str) -> str:
-    return re.sub(r"[\s\x1f]+", " ", text.casefold())
+    low = text.casefold()
+    return low if low.isprintable() and "  " not in low else re.sub(r"[\s\x1f]+", " ", low)

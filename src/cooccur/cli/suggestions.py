@@ -84,7 +84,7 @@ def _print_reasons(found: Completion, reasons: list[Reason]) -> None:
     widest = max(24, out.width // 2)  # of the words; the bars have the rest
     taken = [parts(reason, widest - INDENT) for reason in reasons]
     values = [value for rows in taken for _, value in rows] + [reason.score for reason in reasons]
-    digits = min(decimals(values), 2 if max(map(abs, values)) >= 0.1 else 9)
+    digits = decimals(values) if max(map(abs, values)) < 1 else min(2, decimals(values))
     number = max(len(f"{value:+,.{digits}f}") for value in values)
     taken = [[(what, value) for what, value in rows if round(value, digits)] for rows in taken]  # no bar for 0.00
     rank = len(str(len(found)))
