@@ -95,7 +95,7 @@ def test_frames_agree_with_the_results(model: Model, result: Evaluation) -> None
     assert frame.columns == ["rank", "item", "title", "score", "probability"]
     assert frame["item"].to_list() == found.items
     assert frame["title"].to_list() == [model.titles_.title(item) for item in found.items]
-    reason = model.explain(["milk", "mint"], "tea")
+    reason = model.explain(["milk", "tea"], "mint")
     assert reason.to_polars()["share"].sum() == pytest.approx(reason.score)
     batch = model.complete_batch([["milk"], ["tea", "mint"]], 3).to_polars()
     assert batch.filter(pl.col("record") == 0)["item"].to_list() == found.items
