@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import importlib.util
+import io
+import json
 import re
+import shlex
+import socket
+import subprocess
 import sys
+import time
+import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import cooccur
+from cooccur.cli import app, main
 from cooccur.models import REGISTRY, model_class
 from cooccur.synthetic import planted_shop
 
@@ -55,3 +64,106 @@ def test_the_readme_lists_every_model() -> None:
     for name in REGISTRY:
         level = next(row for row in readme.splitlines() if row.startswith("| `") and f"`{name}`" in row.split("|")[1])
         assert model_class(name).level in level, name
+
+
+# -- the tutorial and the mathematics -----------------------------------------------------------------
+
+
+def steps(document: str) -> list[tuple[str, str]]:
+    """The Python blocks, the commands and the other indented blocks of a document, in their order."""
+    text = (ROOT / "docs" / document).read_text()
+    found = re.findall(r"```python\n(.*?)```|^((?:    [^\n]*\n|\n(?=    ))+)", text, re.DOTALL | re.MULTILINE)
+    made = []
+    for python, indented in found:
+        if python:
+            made.append(("python", python))
+            continue
+        lines = [line[4:] for line in indented.strip("\n").splitlines()]
+        kind = "command" if lines[0].startswith(("cooccur ", "curl ")) else "output"
+        made += [(kind, line) for line in lines if line] if kind == "command" else [(kind, "\n".join(lines))]
+    return made
+
+
+def test_the_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    said: dict[str, str] = {}
+    for kind, step in steps("tutorial.md"):
+        if kind == "python":
+            exec(compile(step, "tutorial.md", "exec"), {})
+        elif kind == "command" and step.startswith("cooccur") and " serve " not in step:
+            monkeypatch.setattr(sys, "stdin", io.StringIO("coffee\nwhy 1\n"))
+            assert main(shlex.split(step)[1:]) == 0, step
+            said[step] = capsys.readouterr().out
+    assert {step.split()[1] for step in said} == {"describe", "evaluate", "fit", "complete", "similar", "shell"}
+    explained = next(out for step, out in said.items() if "--explain" in step).splitlines()
+    assert re.match(r"1  maple syrup +9\d\.\d%  \+\d\.\d\d +│█+", explained[1])
+    assert re.match(r" +the items together +\+\d\.\d\d +│█+", explained[-2] if not explained[5] else explained[5])
+    assert said["cooccur similar shop.model coffee -k 3"].splitlines()[1].startswith("1  coffee filters")
+    assert (tmp_path / "suggestions.csv").read_text().startswith("record,rank,item,score")
+
+
+def test_the_tutorial_serves(tmp_path: Path) -> None:
+    if "serve" not in {command.callback.__name__ for command in app.registered_commands if command.callback}:
+        pytest.skip("there is no serve command")
+    pytest.importorskip("fastapi", reason="the extra [serve] is not installed")
+    cooccur.make_model("cvg").fit([["p31", "p32", "p33"], ["p31", "p02"]]).save(tmp_path / "shop.model")
+    serve, curl = (step for _, step in steps("tutorial.md") if " serve " in step or step.startswith("curl"))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    run = [sys.executable, "-c", "import sys; from cooccur.cli import main; sys.exit(main())"]
+    process = subprocess.Popen([*run, *shlex.split(serve.replace("8000", port))[1:]], cwd=tmp_path)
+    *_, address, _, header, _, body = shlex.split(curl)
+    request = urllib.request.Request(
+        "http://" + address.replace("localhost:8000", f"127.0.0.1:{port}"),
+        body.encode(), dict([header.split(": ")]), method="POST",
+    )  # fmt: skip
+    try:
+        end = time.monotonic() + 60
+        while True:
+            try:
+                with urllib.request.urlopen(request, timeout=10) as answer:
+                    found = json.load(answer)
+                break
+            except (urllib.error.URLError, ConnectionError):
+                assert process.poll() is None, "it has ended"
+                assert time.monotonic() < end, "it does not answer"
+                time.sleep(0.1)
+    finally:
+        process.terminate()
+        process.wait()
+    assert [s["id"] for s in found["suggestions"]] == ["p33", "p02"]
+
+
+def test_the_mathematics(capsys: pytest.CaptureFixture[str]) -> None:
+    space: dict[str, Any] = {}
+    printed, compared = "", 0
+    for kind, step in steps("mathematics.md"):
+        if kind == "python":
+            exec(compile(step, "mathematics.md", "exec"), space)
+            printed = capsys.readouterr().out
+            if "by itself" in printed:
+                prior, share = map(float, re.findall(r"[+-]\d\.\d", printed))
+                assert abs(prior + 3.6) < 0.4
+                assert abs(share - 2.6) < 0.4
+                printed = ""
+        elif printed:  # an indented block right behind an example is what it prints; the others are formulas
+            assert printed == step + "\n"
+            printed, compared = "", compared + 1
+    assert compared == 5
+
+
+def test_every_page_is_in_the_menu() -> None:
+    menu = (ROOT / "mkdocs.yml").read_text()
+    pages = [path.name for path in (ROOT / "docs").glob("*.md")]
+    assert [page for page in pages if f": {page}" not in menu] == []
+
+
+def test_which_model_quotes_the_boards() -> None:
+    """Every pair of figures is in one of the documents that it names."""
+    names = ("docs/leaderboard.md", "docs/experiments.md", "docs/tuning.md")
+    boards = re.sub(r"\*\*|±\s*\d+\.\d+", "", "".join((ROOT / name).read_text() for name in names))
+    boards = re.sub(r"(\d)\s*\|\s*(\d)", r"\1 / \2", boards)  # columns of their own
+    for pair in re.findall(r"\d+\.\d+ / \d+\.\d+", (ROOT / "docs/which-model.md").read_text()):
+        assert pair in boards, pair

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cooccur.errors import InputError
+from cooccur.notebook import BasketsView
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -26,7 +27,7 @@ FEW = 10_000  # pairs that are sorted before scipy would be imported
 _Array = TypeVar("_Array", bound=npt.NDArray[Any])
 
 
-class Baskets:
+class Baskets(BasketsView):
     """Sets of items: `len(baskets)` records over `n_items` items.
 
     Parameters

@@ -1,8 +1,8 @@
 """Which names a user may have meant.
 
 Cheapest first: the same but for upper and lower case, then names that begin with or contain what was typed, and only
-then similar spelling, among names of about that length which share the first letter (over 77,000 names `difflib`
-alone takes seconds).
+then similar spelling, among names of about that length (not counting what follows in brackets) which share the first
+letter (over 77,000 names `difflib` alone takes seconds).
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def near_names(typed: str, names: Iterable[str], n: int = 3) -> list[str]:
         return same[:n]
     if inside := [(not low.startswith(word), len(low), name) for name, low in folded if word in low]:
         return [name for *_, name in sorted(inside)[:n]]
-    alike = {low: name for name, low in folded if low[:1] == word[:1] and abs(len(low) - len(word)) <= 3}
+    short = ((name, low.partition(" (")[0]) for name, low in folded if low[:1] == word[:1])  # Psycho (1960)
+    alike = {low: name for name, low in short if abs(len(low) - len(word)) <= 3}
     return [alike[low] for low in get_close_matches(word, alike, n, cutoff=0.6)]
 
 

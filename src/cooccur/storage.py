@@ -7,6 +7,7 @@
     frequencies           how many training records hold each item (int64)
     model.*               the arrays that the model's class declares
     calibration.*         the arrays of its calibration, if it has one
+    titles.*, groups.*    bytes and ends as of the vocabulary: what people call the items, the item's name where unknown
 
 Loading sets only what the class declares, so a file cannot bring in anything else, and checks the checksum, so that a
 flipped bit is an error and not a wrong answer. (Files from before there was one load without that check.)
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ from cooccur.errors import CooccurError, ModelFileError
 from cooccur.files import whole_path
 from cooccur.models import model_class
 from cooccur.models.base import Model
+from cooccur.titles import Titles
 
 FORMAT = 1
 
@@ -63,6 +66,9 @@ def save(model: Model, path: str | Path) -> None:
     arrays |= {f"model.{name}": np.ascontiguousarray(getattr(model, name)) for name in model.arrays}
     if (calibration := getattr(model, "calibration_", None)) is not None:
         arrays |= {f"calibration.{name}": array for name, array in calibration.arrays().items()}
+    if titles := model.titles_.among(model.items_):
+        for key, say in (("titles", titles.title), ("groups", titles.group)):
+            arrays[f"{key}.bytes"], arrays[f"{key}.ends"] = _pack(map(say, model.items_))
     with whole_path(path) as temporary:
         try:
             text = json.dumps(header)
@@ -91,6 +97,10 @@ def load(path: str | Path) -> Model:
             from cooccur.models.calibrated import Calibration
 
             model.calibration_ = Calibration.from_arrays(kept)
+        if "titles.bytes" in arrays:
+            kinds = (_unpack(arrays[f"{key}.bytes"], arrays[f"{key}.ends"]) for key in ("titles", "groups"))
+            said = zip(model.items_, *kinds, strict=True)
+            model.titles_ = Titles({item: (title, group) for item, title, group in said})
     except (KeyError, TypeError, ValueError, CooccurError) as error:
         raise ModelFileError(f"{path}: damaged model file ({error}); fit the model again") from None
     return model
@@ -128,7 +138,7 @@ def _checksum(header: str, arrays: dict[str, npt.NDArray[Any]]) -> str:
     return f"{crc:08x}"
 
 
-def _pack(names: Names) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+def _pack(names: Iterable[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     encoded = [name.encode("utf-8", "surrogatepass") for name in names]
     ends = np.cumsum([len(name) for name in encoded], dtype=np.int64)
     return np.frombuffer(b"".join(encoded), dtype=np.uint8), ends

@@ -19,7 +19,20 @@ from typing import Annotated
 
 import typer
 
-from cooccur.cli import calibrate, complete, datasets, demo, describe, doctor, evaluate, fit, models, reproduce, tune
+from cooccur.cli import (
+    calibrate,
+    complete,
+    datasets,
+    demo,
+    describe,
+    doctor,
+    evaluate,
+    fit,
+    models,
+    reproduce,
+    shell,
+    tune,
+)
 from cooccur.cli.options import examples
 from cooccur.cli.output import say
 from cooccur.errors import CooccurError
@@ -81,6 +94,7 @@ app.command(
     )
 )(complete.complete)
 app.command(epilog=examples("cooccur similar shop.model pasta"))(complete.similar)
+app.command(epilog=examples("cooccur shell shop.model", "echo pasta | cooccur shell shop.model"))(shell.shell)
 app.command(
     epilog=examples(
         "cooccur evaluate retail -m popularity -m cvg -m lwcvg",

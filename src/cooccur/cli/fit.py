@@ -12,6 +12,7 @@ import typer
 from cooccur.cli.data import load
 from cooccur.cli.options import Data, Json, Reading, Threads, unfolded
 from cooccur.cli.output import check_output, console, print_json, progress, say, size
+from cooccur.cli.titles import load_titles, titles_of
 from cooccur.errors import ParameterError
 
 
@@ -28,6 +29,9 @@ def fit(
     calibrate: Annotated[
         float, typer.Option(metavar="SHARE", min=0, max=0.5, help="Hold out this share to calibrate probabilities on.")
     ] = 0.0,
+    titles: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A table of id, title and group: what people call the items.")
+    ] = None,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
@@ -41,7 +45,9 @@ def fit(
     learner = make_model(model)  # a misspelt model is found before a large file is read
     if seed is not None and "random_state" in learner.get_params():
         learner.set_params(random_state=seed)
+    named = load_titles(data, titles, reading.data_home)
     baskets = load(data, reading)
+    learner.titles_ = titles_of(baskets, named, titles)
     start = time.perf_counter()
     with progress(f"learning {model}") as report:
         if calibrate:
@@ -65,6 +71,7 @@ def fit(
         "occurrences": baskets.nnz,
         "learned": {name: array.item() if array.size == 1 else list(array.shape) for name, array in arrays.items()},
         "fit_seconds": seconds,
+        "titles": len(learner.titles_),
         "calibrated": getattr(learner, "calibration_", None) is not None,
         "history": history.as_dict() if history is not None else None,
         "file": str(output),
@@ -80,7 +87,7 @@ def fit(
         shown = " x ".join(f"{n:,}" for n in value) + " numbers" if isinstance(value, list) else value
         out.print(f"  {name:<12}{shown}")
     out.print(f"written to {output} ({size(found['bytes'])})", soft_wrap=True)
-    first = str(baskets.items[baskets.frequencies.argmax()])
+    first = learner.titles_.title(str(baskets.items[baskets.frequencies.argmax()]))
     out.print(f"\nNext: {shlex.join(['cooccur', 'complete', str(output), first, '--explain'])}", soft_wrap=True)
 
 

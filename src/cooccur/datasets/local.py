@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from cooccur.datasets.table import DATASETS, Dataset, Title
+from cooccur.datasets.table import DATASETS, Dataset
 from cooccur.errors import DatasetError, InputError
+from cooccur.titles import Title
 
 if TYPE_CHECKING:
     from cooccur.baskets import Baskets

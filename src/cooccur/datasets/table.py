@@ -53,14 +53,6 @@ class Dataset:
         return "sha256, or else counts" if self.converted else "sha256"
 
 
-@dataclass(frozen=True)
-class Title:
-    """What a person calls an item, and the group it is in (a movie's genres as `A|B`), empty if unknown."""
-
-    title: str
-    group: str = ""
-
-
 # -- how records are formed ---------------------------------------------------------------------------
 
 

@@ -25,13 +25,14 @@ from cooccur.evaluation.significance import compare
 from cooccur.measure import measured, threads, versions
 from cooccur.models import make_model
 from cooccur.models.base import Progress, silent
+from cooccur.notebook import Evaluation
 
 
 def evaluate(
     baskets: Baskets, models: Sequence[str], *, folds: int = 5, fold: int | None = None, draws: int = 1,
     ks: Sequence[int] = (1, 10), seed: int = 0, tune: int = 0, dataset: str = "data", command: str = "",
     progress: Progress = silent,
-) -> dict[str, Any]:  # fmt: skip
+) -> Evaluation:  # fmt: skip
     """The leaderboard of some models (spelled as on the command line) on one dataset, as a dict of plain JSON types.
 
     `fold` runs one fold alone, `draws` removals are made from each test record, `ks` are the K of Top@K, `tune` is the
@@ -96,7 +97,7 @@ def evaluate(
     for of_model in summary:  # settings that differ between the folds are those of no row as a whole
         each = [row["params"] for row in rows if row["label"] == of_model["label"]]
         of_model["params"] = {key: value for key, value in each[0].items() if all(p[key] == value for p in each)}
-    return {"rows": rows, "summary": summary, "significance": significance, "run": run}
+    return Evaluation({"rows": rows, "summary": summary, "significance": significance, "run": run})
 
 
 def _trials(specs: Sequence[str], tune: int) -> dict[str, int]:

@@ -145,6 +145,22 @@ def print_table(result: Result, console: Console) -> None:
         console.print(Text(line, style="dim"))
 
 
+def figures(result: Result) -> tuple[list[str], list[list[tuple[str, bool]]], str]:
+    """The main table for those who draw it themselves: header, rows of (text, whether it is the best), caption.
+
+    >>> rows = [{"label": "cvg", "model": "cvg", "fold": 0, "top1": 13.0, "n_test": 90, "fit_seconds": 2.0}]
+    >>> figures({"rows": rows, "summary": summarise_rows(rows)})[1][0][:3]
+    [('a', False), ('cvg', False), ('13.00', False)]
+    """
+    columns = _columns(result)
+    rows = [
+        [(_letter(i), False), (_name(row), False)]
+        + [(cells[i].value + _behind(cells[i], " ± ", " {}"), cells[i].best) for _, cells in columns]
+        for i, row in enumerate(result["summary"])
+    ]
+    return ["", "model", *(title for title, _ in columns)], rows, " ".join(_caption(result, best="bold"))
+
+
 # -- what every table shows -------------------------------------------------------------------------
 
 

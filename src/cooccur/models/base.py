@@ -34,6 +34,8 @@ from cooccur.baskets import Baskets, Names
 from cooccur.errors import InputError, NotFittedError, ParameterError
 from cooccur.models.parameters import check, no_such_parameter
 from cooccur.near import did_you_mean
+from cooccur.notebook import BatchView, CompletionView, ModelView, ReasonView
+from cooccur.titles import Titles
 
 if TYPE_CHECKING:
     from cooccur.models.calibrated import Calibration
@@ -56,15 +58,17 @@ class Suggestion:
     item: str
     score: float
     probability: float | None = None
+    title: str = ""  # what people call it; empty: its name says it
 
 
 @dataclass(frozen=True)
-class Completion:
+class Completion(CompletionView):
     """What a basket lacks, best first; iterate over it for the suggestions."""
 
     basket: tuple[str, ...]
     unknown: tuple[str, ...]
     suggestions: tuple[Suggestion, ...]
+    titles: Titles = dataclasses.field(default_factory=Titles, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[Suggestion]:
         return iter(self.suggestions)
@@ -78,7 +82,7 @@ class Completion:
 
 
 @dataclass(frozen=True)
-class Reason:
+class Reason(ReasonView):
     """Why an item has its score: `score = prior + sum of the shares + rest`, the shares largest first."""
 
     item: str
@@ -87,6 +91,7 @@ class Reason:
     shares: tuple[tuple[str, float], ...]
     rest: float
     hidden: tuple[tuple[str, float], ...] = ()  # of a deep model: what leaving an item out takes from `rest`
+    titles: Titles = dataclasses.field(default_factory=Titles, repr=False, compare=False)
 
     @property
     def effects(self) -> tuple[tuple[str, float], ...]:
@@ -97,20 +102,21 @@ class Reason:
 
 
 @dataclass(frozen=True)
-class BatchCompletion:
+class BatchCompletion(BatchView):
     """Completions of many records: item numbers (records, k) int32, best first, -1 where there are no more."""
 
     items: npt.NDArray[np.int32]
     scores: Floats
     vocabulary: Names
     unknown: tuple[str, ...]
+    titles: Titles = dataclasses.field(default_factory=Titles, repr=False, compare=False)
 
     def names(self, record: int) -> list[str]:
         return [self.vocabulary[item] for item in self.items[record] if item >= 0]
 
 
 @dataclass(eq=False, kw_only=True)
-class Model(ABC):
+class Model(ModelView, ABC):
     """Base of all models; see the top of this file."""
 
     name: ClassVar[str]
@@ -118,6 +124,8 @@ class Model(ABC):
     score_is: ClassVar[str]  # what a score means, in a few words
     arrays: ClassVar[tuple[str, ...]] = ()  # the learned arrays, kept in the model file
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    titles_ = Titles()  # what people call the items; set it to others, and the model file keeps them
 
     @abstractmethod
     def _fit(self, baskets: Baskets, progress: Progress) -> None: ...
@@ -183,11 +191,12 @@ class Model(ABC):
         names = list(dict.fromkeys(str(item) for item in basket))
         batch = self.complete_batch([names], k, candidates=candidates, exclude=exclude)
         found = [
-            Suggestion(str(self.items_[item]), float(score), self.probability(float(score)))
+            self._suggestion(str(self.items_[item]), float(score), self.probability(float(score)))
             for item, score in zip(batch.items[0], batch.scores[0], strict=True)
             if item >= 0
         ]
-        return Completion(tuple(n for n in names if n not in batch.unknown), batch.unknown, tuple(found))
+        known = tuple(n for n in names if n not in batch.unknown)
+        return Completion(known, batch.unknown, tuple(found), self.titles_)
 
     def complete_batch(
         self, baskets: Any, k: int = 10, *, candidates: Iterable[str] | None = None, exclude: Iterable[str] = ()
@@ -204,7 +213,7 @@ class Model(ABC):
             if barred is not None:
                 scores[:, barred] = np.nan
             items[which], values[which] = ops.top_k(scores, width)
-        return BatchCompletion(items, values, self.items_, tuple(unknown))
+        return BatchCompletion(items, values, self.items_, tuple(unknown), self.titles_)
 
     def probability(self, score: float) -> float | None:
         """What a score says as a probability, where it says one; calibrated, where the model is."""
@@ -217,8 +226,9 @@ class Model(ABC):
         affinity = np.array(self._affinity(number), dtype=np.float32).reshape(1, -1)
         affinity[0, number] = np.nan
         items, values = ops.top_k(affinity, min(k, affinity.size))
-        found = zip(items[0], values[0], strict=True)
-        return Completion((item,), (), tuple(Suggestion(str(self.items_[i]), float(s)) for i, s in found if i >= 0))
+        best = zip(items[0], values[0], strict=True)
+        found = tuple(self._suggestion(str(self.items_[i]), float(s)) for i, s in best if i >= 0)
+        return Completion((item,), (), found, self.titles_)
 
     def explain(self, basket: Iterable[str], item: str) -> Reason:
         """Why `item` has its score: what each item of the basket adds, found by leaving it out."""
@@ -231,7 +241,8 @@ class Model(ABC):
         score, *left_out, prior = (float(s) for s in self._scores(trial)[:, target])
         shares = [(str(self.items_[i]), score - s) for i, s in zip(own, left_out, strict=True)]
         shares.sort(key=lambda share: -abs(share[1]))
-        return Reason(item, score, prior, tuple(shares), score - prior - sum(value for _, value in shares))
+        rest = score - prior - sum(value for _, value in shares)
+        return Reason(item, score, prior, tuple(shares), rest, titles=self.titles_)
 
     def number(self, item: str) -> int:
         """The column of an item; an unknown name is an error that suggests near ones."""
@@ -288,6 +299,9 @@ class Model(ABC):
         barred[[self.number(item) for item in candidates or ()]] = False
         barred[excluded] = True
         return barred
+
+    def _suggestion(self, item: str, score: float, probability: float | None = None) -> Suggestion:
+        return Suggestion(item, score, probability, self.titles_[item].title if item in self.titles_ else "")
 
     @property
     def _index(self) -> dict[str, int]:

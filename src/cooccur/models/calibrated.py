@@ -110,7 +110,7 @@ def missing_one(model: Model, baskets: Any, k: int = 10) -> BatchCompletion:
     calibration = odds.calibration_ or Calibration.identity()
     parts = [calibration.missing(scores, min(k, known.n_items)) for _, scores in odds.blocks(known)]
     items, found = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return BatchCompletion(items, sigmoid(found).astype(np.float32), odds.items_, tuple(unknown))
+    return BatchCompletion(items, sigmoid(found).astype(np.float32), odds.items_, tuple(unknown), odds.titles_)
 
 
 # -- learning it ------------------------------------------------------------------------------------

@@ -136,7 +136,15 @@ class PseudoLikelihood(LogOdds, Trained):
         bias = float(self.b_[t])
         score = bias + sum(value for _, value in pairs) + hidden
         by_size = lambda share: -abs(share[1])  # noqa: E731
-        return Reason(item, score, bias, tuple(sorted(pairs, key=by_size)), hidden, tuple(sorted(shares, key=by_size)))
+        return Reason(
+            item,
+            score,
+            bias,
+            tuple(sorted(pairs, key=by_size)),
+            hidden,
+            tuple(sorted(shares, key=by_size)),
+            titles=self.titles_,
+        )
 
     def _pair(self, i: int, t: int) -> float:
         columns = self.columns_[self.starts_[i] : self.starts_[i + 1]]

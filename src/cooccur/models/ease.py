@@ -128,7 +128,7 @@ class Ease(Model):
         weights = np.where(at >= 0, self.B_[at, to], 0) if to >= 0 else np.zeros(len(own))
         shares = sorted(zip(self.items_[own], weights.tolist(), strict=True), key=lambda share: -abs(share[1]))
         prior = score - float(weights.sum())
-        return Reason(item, score, prior, tuple(shares), 0.0)
+        return Reason(item, score, prior, tuple(shares), 0.0, titles=self.titles_)
 
 
 def _invert(G: Floats, model: str) -> None:

@@ -61,7 +61,9 @@ class Graph(Model):
         shares = []
         if not np.diff(self.starts_)[known.row(0)].any():  # no edge at all: the popularity order
             prior = float(self.frequencies_[target])
-            return Reason(item, prior, prior, tuple((str(self.items_[i]), 0.0) for i in known.row(0)), 0.0)
+            return Reason(
+                item, prior, prior, tuple((str(self.items_[i]), 0.0) for i in known.row(0)), 0.0, titles=self.titles_
+            )
         for i in known.row(0):
             columns = self.columns_[self.starts_[i] : self.starts_[i + 1]]
             at = int(np.searchsorted(columns, target))
@@ -69,7 +71,7 @@ class Graph(Model):
             shares.append((str(self.items_[i]), float(self.weights_[self.starts_[i] + at]) if linked else 0.0))
         shares.sort(key=lambda share: -abs(share[1]))
         score = sum(value for _, value in shares)
-        return Reason(item, score, 0.0, tuple(shares), 0.0)
+        return Reason(item, score, 0.0, tuple(shares), 0.0, titles=self.titles_)
 
 
 @dataclass(eq=False, kw_only=True)

@@ -157,7 +157,7 @@ class Ials(Model):
         A, f = self._systems(own[None].astype(np.int64))
         weights = f[0] @ np.linalg.solve(A[0], self.F_[target])
         shares = sorted(zip(self.items_[own], weights.tolist(), strict=True), key=lambda share: -abs(share[1]))
-        return Reason(item, score, score - float(weights.sum()), tuple(shares), 0.0)
+        return Reason(item, score, score - float(weights.sum()), tuple(shares), 0.0, titles=self.titles_)
 
 
 def _by_length(lengths: npt.NDArray[np.integer[Any]]) -> Iterator[tuple[int, Ints]]:

@@ -84,4 +84,4 @@ class Lbl(Trained):
         score = float(self._scores(known)[0, target])
         weights = self.F_[own] @ self.G_[target]
         shares = sorted(zip(self.items_[own], weights.tolist(), strict=True), key=lambda share: -abs(share[1]))
-        return Reason(item, score, score - float(weights.sum()), tuple(shares), 0.0)
+        return Reason(item, score, score - float(weights.sum()), tuple(shares), 0.0, titles=self.titles_)

@@ -106,4 +106,11 @@ class Lrw(Model):
         shares = sorted(zip(known.names(0), map(float, walks), strict=True), key=lambda share: -abs(share[1]))
         score = float(self._scores(known)[0, target])
         total = sum(value for _, value in shares)
-        return Reason(item, score, score if not total else 0.0, tuple(shares), 0.0 if not total else score - total)
+        return Reason(
+            item,
+            score,
+            score if not total else 0.0,
+            tuple(shares),
+            0.0 if not total else score - total,
+            titles=self.titles_,
+        )

@@ -112,7 +112,7 @@ class Mmmf(Model):
         score = float(self._scores(known)[0, target])
         weights = self.fold_in_[own] @ self.F_[target]
         shares = sorted(zip(self.items_[own], weights.tolist(), strict=True), key=lambda share: -abs(share[1]))
-        return Reason(item, score, score - float(weights.sum()), tuple(shares), 0.0)
+        return Reason(item, score, score - float(weights.sum()), tuple(shares), 0.0, titles=self.titles_)
 
 
 def _ridge(product: Matrix, factor: Matrix, l2: float) -> Matrix:
