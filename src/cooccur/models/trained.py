@@ -107,8 +107,8 @@ class Trained(Model):
             raise ParameterError(f"{self.name}: it has no pseudo-likelihood; use criterion=accuracy")
         held = removals.complete() if removals is not None else None
         size = self.batch or min(256, max(32, len(learn) // 160))
-        remedy = "lower " + " or ".join(f"{name} (it is {value:g})" for name, value in self._rates().items())
-        plan = Plan(epochs, size, self.patience, schedule or self.schedule, self.length, self._seed(), remedy)
+        rates = " or ".join(f"{name} ({value:g})" for name, value in self._rates().items())
+        plan = Plan(epochs, size, self.patience, schedule or self.schedule, self.length, self._seed(), f"lower {rates} of {self.name}")
         file = self._checkpoint.net(self, self._net) if fresh and self._checkpoint is not None else None
         with enough_for(size * learn.n_items):
             learner = self._learner(learn, fresh, progress)
@@ -125,8 +125,8 @@ class Trained(Model):
             self.history_ = train(learner, learn, plan, scores, removals, progress, callbacks, chooses, file)
         self._keep(learner)
         if self.history_.stopped:
-            kept = f"{self.name}: {self.history_.stopped}. Training has ended; epoch {self.history_.best} is kept"
-            warnings.warn(kept, RuntimeWarning, stacklevel=2)
+            kept = f"the training has ended and epoch {self.history_.best} is kept"
+            warnings.warn(f"{self.history_.stopped}; {kept}", RuntimeWarning, stacklevel=2)
 
     def _hold_out(self, baskets: Baskets) -> tuple[Baskets, Removals | None]:
         """The share asked for, but 200 records if a fifth of all allows it; below 50 the last epoch is kept."""
