@@ -26,7 +26,7 @@ import cooccur
 from cooccur.models.base import Model
 from cooccur.training.checkpoint import Checkpoint, NetFile
 
-SPEC = "dem:hidden=8,epochs=5"  # two nets of five epochs, then what they are assembled with
+SPEC = "dem:hidden=16,rate=0.05,epochs=4"  # two nets of four epochs, then what they are assembled with
 
 
 def start(work: Callable[[], None]) -> int:
@@ -56,9 +56,11 @@ def same(one: Model, two: Model) -> bool:
 
 
 def fits(folder: Path, kills: int, rng: np.random.Generator) -> dict[str, object]:
-    baskets = cooccur.planted_shop().sample(700, seed=1)
+    baskets = cooccur.planted_shop().sample(500, seed=1)
     file, run = folder / "shop.model", folder / "run"
     new, old = cooccur.make_model(SPEC).fit(baskets), cooccur.make_model("popularity").fit(baskets)
+
+    assert new.strengths_[:2].all()  # both nets count
 
     def learn() -> None:
         with Checkpoint(run, resume=True) as checkpoint:

@@ -34,8 +34,8 @@ POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals and forks as
 RUN = [sys.executable, "-c", "from cooccur.cli import main; raise SystemExit(main())"]
 
 SPECS = [
-    "dem:hidden=8,epochs=4",  # two nets, and what they are assembled with
-    "dem:hidden=8x4,pairs=learned,dropout=0.3,epochs=6,patience=1",  # back to the best, with smaller steps
+    "dem:hidden=16,rate=0.05,epochs=4",  # two nets, and what they are assembled with
+    "dem:hidden=8x4,pairs=learned,dropout=0.3,epochs=4",
     "dem:paper,hidden=8,epochs=4",
     "fvbm:tied=yes,prior=counts,pair_decay=0.1,epochs=4,criterion=likelihood",
     "fvbm:negatives=10,epochs=4,validation=0",
@@ -96,11 +96,16 @@ def resumed(spec: str, folder: Path) -> Model:
         return make_model(spec).fit(shop(), checkpoint=checkpoint)
 
 
-def epochs_in(path: Path) -> int:
+def place_in(path: Path) -> dict[str, Any]:
     from safetensors import safe_open
 
     with safe_open(path, framework="numpy") as file:
-        return len(json.loads(file.metadata()["checkpoint"])["place"]["history"]["epochs"])
+        place: dict[str, Any] = json.loads(file.metadata()["checkpoint"])["place"]
+        return place
+
+
+def epochs_in(path: Path) -> int:
+    return len(place_in(path)["history"]["epochs"])
 
 
 # -- going on ---------------------------------------------------------------------------------------
@@ -127,6 +132,19 @@ def test_a_net_that_has_ended_does_not_learn_again(epoch: int, tmp_path: Path) -
         model = make_model(SPECS[0]).fit(shop(), callbacks=[seen.append], checkpoint=checkpoint)
     assert_same(model, whole(SPECS[0]))
     assert len(seen) == 8 - (epoch - 1)
+
+
+def test_both_nets_count() -> None:
+    """Else the tests of a dem would say nothing about its nets."""
+    assert whole(SPECS[0]).strengths_[:2].all()
+
+
+def test_after_the_rate_has_fallen(tmp_path: Path) -> None:
+    """It went back to the best epoch and on with smaller steps; and is stopped then."""
+    spec = "fvbm:epochs=8,patience=1,rate=0.5,pair_rate=100"
+    stopped(spec, tmp_path, epoch=3)
+    assert place_in(tmp_path / "net0.safetensors")["scale"] == 0.2
+    assert_same(resumed(spec, tmp_path), whole(spec))
 
 
 def test_every(tmp_path: Path) -> None:
@@ -377,13 +395,13 @@ def test_a_parameter_that_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
     last = -1
     make_model(SPECS[0], epochs=1, start="calm").fit(shop())
     last, steps = 2 * steps, 0  # the second epoch of the first net
-    with pytest.warns(RuntimeWarning, match=r"a parameter is nan in epoch 1; lower rate \(0\.005\) of dem; .* epoch 0"):
+    with pytest.warns(RuntimeWarning, match=r"a parameter is nan in epoch 1; lower rate \(0\.05\) of dem; .* epoch 0"):
         model = make_model(SPECS[0]).fit(shop())
-    assert model.history_.stopped == "a parameter is nan in epoch 1; lower rate (0.005) of dem"
+    assert model.history_.stopped == "a parameter is nan in epoch 1; lower rate (0.05) of dem"
     assert len(model.history_.epochs) == 4  # the second net learned on
     assert np.isfinite(model.R_).all()
     last, steps = last // 2, 0
-    with pytest.raises(CooccurError, match=r"^a parameter is nan in epoch 0; lower rate \(0\.005\) of dem$"):
+    with pytest.raises(CooccurError, match=r"^a parameter is nan in epoch 0; lower rate \(0\.05\) of dem$"):
         make_model(SPECS[0]).fit(shop())
 
 
