@@ -108,7 +108,15 @@ class Trained(Model):
         held = removals.complete() if removals is not None else None
         size = self.batch or min(256, max(32, len(learn) // 160))
         rates = " or ".join(f"{name} ({value:g})" for name, value in self._rates().items())
-        plan = Plan(epochs, size, self.patience, schedule or self.schedule, self.length, self._seed(), f"lower {rates} of {self.name}")
+        plan = Plan(
+            epochs,
+            size,
+            self.patience,
+            schedule or self.schedule,
+            self.length,
+            self._seed(),
+            f"lower {rates} of {self.name}",
+        )
         file = self._checkpoint.net(self, self._net) if fresh and self._checkpoint is not None else None
         with enough_for(size * learn.n_items):
             learner = self._learner(learn, fresh, progress)
