@@ -317,15 +317,18 @@ def test_a_nightly_job_is_told_to_end(baskets_file: str, tmp_path: Path, capsys:
     before = old.read_bytes()
     arguments = ["fit", baskets_file, "-m", model, "-o", str(old), "--checkpoint", str(run)]
     with subprocess.Popen([*RUN, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        while not (run / "net0.safetensors").exists():
-            assert process.poll() is None, process.communicate()
-            time.sleep(0.02)
-        process.send_signal(signal.SIGSTOP)  # it lives, but comes no further
-        assert main([*arguments, "--resume"]) == 2
-        assert "another fit is at work there; wait for its end or choose another folder" in capsys.readouterr().err
-        process.terminate()
-        process.send_signal(signal.SIGCONT)
-        process.communicate(timeout=60)
+        try:
+            while not (run / "net0.safetensors").exists():
+                assert process.poll() is None, process.communicate()
+                time.sleep(0.02)
+            process.send_signal(signal.SIGSTOP)  # it lives, but comes no further
+            assert main([*arguments, "--resume"]) == 2
+            assert "another fit is at work there; wait for its end or choose another folder" in capsys.readouterr().err
+            process.terminate()
+            process.send_signal(signal.SIGCONT)
+            process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == -signal.SIGTERM
     assert old.read_bytes() == before
     assert main(arguments) == 2
