@@ -43,10 +43,15 @@ def start(work: Callable[[], None]) -> int:
 
 def ended(pid: int, after: float | None = None) -> bool:
     """Whether the process came to its own end, before it was killed after so many seconds."""
-    if after is not None:
-        time.sleep(after)
+    status, deadline = 0, time.monotonic() + (after or 0)
+    while after is None or time.monotonic() < deadline:
+        gone, status = os.waitpid(pid, 0 if after is None else os.WNOHANG)
+        if gone:
+            break
+        time.sleep(min(0.01, max(0, deadline - time.monotonic())))
+    else:
         os.kill(pid, signal.SIGKILL)
-    _, status = os.waitpid(pid, 0)
+        _, status = os.waitpid(pid, 0)
     assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, "the fit failed by itself"
     return not os.WIFSIGNALED(status)
 
