@@ -100,21 +100,22 @@ def fits(folder: Path, kills: int, rng: np.random.Generator) -> dict[str, object
 
 
 def writes(folder: Path, kills: int, rng: np.random.Generator) -> dict[str, object]:
-    """Killed while they do nothing but write: the model file and a checkpoint."""
-    one, two = (cooccur.make_model("popularity").fit([["a", *"bc"[:n]]]) for n in (1, 2))
+    """Killed while they do nothing but write: the model file and a checkpoint, large enough to be hit half-way."""
+    records = rng.random((50, 1000)) < 0.1
+    one, two = (cooccur.make_model("ease").fit(part) for part in (records, ~records))
     file, net = folder / "written.model", NetFile(folder / "net0.safetensors", {"model": "none"}, 1)
 
     def write() -> None:
         for turn in range(10**9):
             (one, two)[turn % 2].save(file)
-            net.write({"over": False, "turn": turn}, {"turn": np.full(50_000, turn)})
+            net.write({"over": False, "turn": turn}, {"turn": np.full(10**6, turn)})
 
     first = start(write)
     while not (file.exists() and net.path.exists()):
         time.sleep(0.01)
     assert not ended(first, after=0)
     for _ in range(kills):
-        assert not ended(start(write), after=rng.uniform(0, 0.05))
+        assert not ended(start(write), after=rng.uniform(0, 0.2))
         found, kept = cooccur.load(file), net.read()
         assert same(found, one) or same(found, two)
         assert kept is not None

@@ -220,6 +220,15 @@ def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
     assert_same(resumed(SPECS[0], tmp_path), whole(SPECS[0]))
 
 
+def test_what_a_killed_process_left_behind_is_removed(tmp_path: Path) -> None:
+    (tmp_path / ".net0.safetensors.x1.part").touch()
+    (tmp_path / ".netx2.part").mkdir()
+    (tmp_path / ".netx2.part" / ".tmpx3").touch()
+    (tmp_path / ".tmpx4").touch()  # somebody else's
+    with Checkpoint(tmp_path):
+        assert sorted(path.name for path in tmp_path.iterdir()) == [".tmpx4", "lock"]
+
+
 def test_a_checkpoint_must_be_held(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="write `with Checkpoint"):
         make_model("fvbm").fit(shop(), checkpoint=Checkpoint(tmp_path))

@@ -12,9 +12,11 @@ A file is written whole or not at all. The files go away when the fit has ended 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -65,7 +67,7 @@ class Checkpoint:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock.acquire(timeout=0)
             for left_behind in self.folder.glob(".net*.part"):  # by a process that was killed while it wrote
-                left_behind.unlink()
+                shutil.rmtree(left_behind) if left_behind.is_dir() else left_behind.unlink()
         except Timeout:
             raise CooccurError(
                 f"{self.folder}: another fit is at work there; wait for its end or choose another folder"
@@ -116,9 +118,12 @@ class NetFile:
 
         header = _text({"key": self.key, "place": place})
         kept = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-        with whole_path(self.path) as temporary:
+        metadata = {"checkpoint": header, "checksum": _checksum(header, kept)}
+        # safetensors has temporary files of its own; in a folder that is known by its name they can be removed later
+        with whole_path(self.path) as temporary, TemporaryDirectory(".part", ".net", self.path.parent) as folder:
             try:
-                save_file(kept, temporary, metadata={"checkpoint": header, "checksum": _checksum(header, kept)})
+                save_file(kept, Path(folder, "new"), metadata=metadata)
+                Path(folder, "new").replace(temporary)
             except SafetensorError as error:  # a full disk, for one
                 raise CooccurError(f"{self.path}: cannot write ({error}); the checkpoint before it is whole") from None
         self.over = bool(place["over"])
