@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -85,6 +86,7 @@ app.command(
     epilog=examples(
         "cooccur fit baskets.csv -m lwcvg -o shop.model",
         "cooccur fit retail -m lrw:steps=2 -o retail.model --top-items 5000",
+        "cooccur fit retail -m dem -o retail.model --checkpoint retail.run --resume",
     )
 )(fit.fit)
 app.command(
@@ -127,7 +129,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # a name that the terminal cannot show is no reason to fail
     command = typer.main.get_command(app)
     try:
-        with command.make_context("cooccur", list(given), obj=given) as context:
+        with warnings.catch_warnings(), command.make_context("cooccur", list(given), obj=given) as context:
+            warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
             command.invoke(context)
         sys.stdout.flush()
     except typer.Exit as end:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shlex
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +16,9 @@ from cooccur.cli.options import Data, Json, Reading, Threads, unfolded
 from cooccur.cli.output import check_output, console, print_json, progress, say, size
 from cooccur.cli.titles import load_titles, titles_of
 from cooccur.errors import ParameterError
+
+if TYPE_CHECKING:
+    from cooccur.models.base import Model
 
 
 @unfolded
@@ -32,6 +37,14 @@ def fit(
     titles: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A table of id, title and group: what people call the items.")
     ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option("--checkpoint", metavar="FOLDER", help="Keep there after each epoch where the fit is."),
+    ] = None,
+    every: Annotated[int, typer.Option("--every", metavar="N", min=1, help="... or after each N epochs.")] = 1,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the fit in the --checkpoint folder that was stopped.")
+    ] = False,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
@@ -46,21 +59,22 @@ def fit(
     if seed is not None and "random_state" in learner.get_params():
         learner.set_params(random_state=seed)
     named = load_titles(data, titles, reading.data_home)
-    baskets = load(data, reading)
-    learner.titles_ = titles_of(baskets, named, titles)
-    start = time.perf_counter()
-    with progress(f"learning {model}") as report:
-        if calibrate:
-            from cooccur.models.calibrated import fit_calibrated
+    with _checkpointed(learner, checkpoint, every, resume) as options:
+        baskets = load(data, reading)
+        learner.titles_ = titles_of(baskets, named, titles)
+        start = time.perf_counter()
+        with progress(f"learning {model}") as report:
+            if calibrate:
+                from cooccur.models.calibrated import fit_calibrated
 
-            fit_calibrated(learner, baskets, share=calibrate, seed=seed or 0, progress=report)
-        else:
-            learner.fit(baskets, progress=report)
-    seconds = time.perf_counter() - start
-    history = getattr(learner, "history_", None)
-    if history is not None and history.interrupted:
-        say("interrupted: the best epoch so far is kept")
-    learner.save(output)
+                fit_calibrated(learner, baskets, share=calibrate, seed=seed or 0, progress=report, **options)
+            else:
+                learner.fit(baskets, progress=report, **options)
+        seconds = time.perf_counter() - start
+        history = getattr(learner, "history_", None)
+        if history is not None and history.interrupted:
+            say("interrupted: the best epoch so far is kept" + ("; --resume goes on" if options else ""))
+        learner.save(output)
     arrays = {name.rstrip("_"): getattr(learner, name) for name in learner.arrays}
     found: dict[str, Any] = {
         "data": data,
@@ -89,6 +103,25 @@ def fit(
     out.print(f"written to {output} ({size(found['bytes'])})", soft_wrap=True)
     first = learner.titles_.title(str(baskets.items[baskets.frequencies.argmax()]))
     out.print(f"\nNext: {shlex.join(['cooccur', 'complete', str(output), first, '--explain'])}", soft_wrap=True)
+
+
+@contextmanager
+def _checkpointed(model: Model, folder: Path | None, every: int, resume: bool) -> Iterator[dict[str, Any]]:
+    """What `fit` is given beside the data; the folder is ours until the model is written."""
+    if folder is None:
+        if resume or every != 1:
+            raise ParameterError("--resume and --every need --checkpoint FOLDER")
+        yield {}
+        return
+    from cooccur.models.trained import Trained
+    from cooccur.training.checkpoint import Checkpoint
+
+    if not isinstance(model, Trained):
+        raise ParameterError(f"{model.name}: it is not learned in epochs, there is no checkpoint; omit --checkpoint")
+    with Checkpoint(folder, every=every, resume=resume) as checkpoint:
+        if resume:
+            say(f"{folder}: " + ("going on from there" if checkpoint.found else "nothing there yet; a new fit starts"))
+        yield {"checkpoint": checkpoint}
 
 
 def _time(seconds: float) -> str:

@@ -145,9 +145,10 @@ def calibrate(model: Model, held_out: Any, *, seed: int = 0) -> Model:
 
 
 def fit_calibrated(
-    model: Model, baskets: Any, *, share: float = 0.1, seed: int = 0, progress: Progress = silent
+    model: Model, baskets: Any, *, share: float = 0.1, seed: int = 0, progress: Progress = silent, **more: Any
 ) -> Model:
-    """Learn from most of the records, and calibrate on the share that was held out (at most 5000 records)."""
+    """Learn from most of the records, and calibrate on the share that was held out (at most 5000 records). `more` goes
+    to the model's `fit`."""
     needs_log_odds(model)
     if not 0 < share < 1:
         raise ParameterError(f"share = {share}; expected a number between 0 and 1")
@@ -156,7 +157,7 @@ def fit_calibrated(
     held = np.sort(order[: min(AT_MOST, round(share * len(known)))])
     learn = np.ones(len(known), dtype=bool)
     learn[held] = False
-    model.fit(known[learn], progress=lambda done, words: progress(0.9 * done, words))
+    model.fit(known[learn], progress=lambda done, words: progress(0.9 * done, words), **more)
     progress(0.9, "calibrating")
     return calibrate(model, known[held], seed=seed)
 

@@ -27,7 +27,7 @@ from cooccur.models.trained import Trained
 
 if TYPE_CHECKING:
     from cooccur.training.dae_learner import DaeLearner
-    from cooccur.training.loop import Learner
+    from cooccur.training.learner import Learner
 
 
 @dataclass(eq=False, kw_only=True)

@@ -29,7 +29,7 @@ from cooccur.models.trained import Trained
 
 if TYPE_CHECKING:
     from cooccur.training.energy_learner import EnergyLearner
-    from cooccur.training.loop import Learner
+    from cooccur.training.learner import Learner
 
 
 START = {"calm": 0.1, "bold": 1.0}  # standard deviation of a hidden input at first
@@ -82,6 +82,9 @@ class PseudoLikelihood(LogOdds, Trained):
     def _rate(self) -> float:
         assert self.rate is not None
         return self.rate
+
+    def _rates(self) -> dict[str, float]:
+        return {"rate": self._rate()} | ({"pair_rate": self.pair_rate} if self._terms().pairs else {})
 
     # -- learning -----------------------------------------------------------------------------------
 
@@ -229,11 +232,12 @@ class Dem(PseudoLikelihood):
         affordable = int(AFFORDABLE / (len(learn) * learn.n_items))
         if affordable < epochs and schedule == "plateau":  # few epochs: one net, whose rate falls to the end of them
             epochs, schedule, starts = max(affordable, FEWEST), "linear", starts[:1]
-        nets = []
+        nets, stopped = [], None
         for number, start in enumerate(starts * self.nets if self.widths() else ()):
             self._start, self._net = start, number
             self._run(learn, removals, progress, epochs, fresh=True, callbacks=self._callbacks, schedule=schedule)
             nets.append(Net.of(self))
+            self.history_.stopped = stopped = stopped or self.history_.stopped
             if self.history_.interrupted:
                 break
         assemble(self, nets, baskets, learn, removals, progress)

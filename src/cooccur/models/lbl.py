@@ -25,7 +25,7 @@ from cooccur.models.trained import Trained
 
 if TYPE_CHECKING:
     from cooccur.training.lbl_learner import LblLearner
-    from cooccur.training.loop import Learner
+    from cooccur.training.learner import Learner
 
 
 @dataclass(eq=False, kw_only=True)

@@ -32,7 +32,7 @@ from cooccur.models.parameters import parameter
 from cooccur.models.trained import Trained
 
 if TYPE_CHECKING:
-    from cooccur.training.loop import Learner
+    from cooccur.training.learner import Learner
     from cooccur.training.multvae_learner import MultVaeLearner
 
 

@@ -6,6 +6,7 @@ A model of this kind says how to make its learner (`_learner`), and how to copy 
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,9 @@ from cooccur.models.base import Floats, Model, Progress, as_baskets, silent
 from cooccur.models.parameters import parameter
 
 if TYPE_CHECKING:
-    from cooccur.training.loop import Epoch, Learner
+    from cooccur.training.checkpoint import Checkpoint
+    from cooccur.training.learner import Learner
+    from cooccur.training.loop import Epoch
 
 Callbacks = Sequence[Callable[["Epoch"], bool | None]]
 
@@ -49,6 +52,10 @@ class Trained(Model):
     def _seed(self) -> int:
         return self.random_state + 1000 * self._net
 
+    def _rates(self) -> dict[str, float]:
+        """The learning rates by their names: what to lower when the numbers blow up."""
+        return {"rate": self.get_params()["rate"]}
+
     @abstractmethod
     def _learner(self, baskets: Baskets, fresh: bool, progress: Progress) -> Learner:
         """The learner, from nothing (`fresh`) or from the arrays that were learned."""
@@ -57,10 +64,17 @@ class Trained(Model):
     def _keep(self, learner: Learner) -> None:
         """Copy what was learned into the model's arrays."""
 
-    def fit(self, baskets: Any, *, progress: Progress = silent, callbacks: Callbacks = ()) -> Self:
-        """Learn from records. A callback is given every finished `Epoch`; one that returns True ends the training."""
-        self._callbacks = callbacks
-        return super().fit(baskets, progress=progress)
+    def fit(
+        self, baskets: Any, *, progress: Progress = silent, callbacks: Callbacks = (),
+        checkpoint: Checkpoint | None = None,
+    ) -> Self:  # fmt: skip
+        """Learn from records. A callback is given every finished `Epoch`; one that returns True ends the training.
+        A `checkpoint` (`cooccur.training.checkpoint`) keeps where it is, so that a fit that was killed can go on."""
+        self._callbacks, self._checkpoint = callbacks, checkpoint
+        try:
+            return super().fit(baskets, progress=progress)
+        finally:
+            self._callbacks, self._checkpoint = (), None
 
     def _fit(self, baskets: Baskets, progress: Progress) -> None:
         self._run(*self._hold_out(baskets), progress, self.epochs, fresh=True, callbacks=self._callbacks)
@@ -93,7 +107,17 @@ class Trained(Model):
             raise ParameterError(f"{self.name}: it has no pseudo-likelihood; use criterion=accuracy")
         held = removals.complete() if removals is not None else None
         size = self.batch or min(256, max(32, len(learn) // 160))
-        plan = Plan(epochs, size, self.patience, schedule or self.schedule, self.length, self._seed())
+        rates = " or ".join(f"{name} ({value:g})" for name, value in self._rates().items())
+        plan = Plan(
+            epochs,
+            size,
+            self.patience,
+            schedule or self.schedule,
+            self.length,
+            self._seed(),
+            f"lower {rates} of {self.name}",
+        )
+        file = self._checkpoint.net(self, self._net) if fresh and self._checkpoint is not None else None
         with enough_for(size * learn.n_items):
             learner = self._learner(learn, fresh, progress)
 
@@ -106,8 +130,11 @@ class Trained(Model):
                 return float(log_likelihood(held).mean())  # type: ignore[misc]
 
             chooses = likelihood if self.criterion == "likelihood" else None
-            self.history_ = train(learner, learn, plan, scores, removals, progress, callbacks, chooses)
+            self.history_ = train(learner, learn, plan, scores, removals, progress, callbacks, chooses, file)
         self._keep(learner)
+        if self.history_.stopped:
+            kept = f"the training has ended and epoch {self.history_.best} is kept"
+            warnings.warn(f"{self.history_.stopped}; {kept}", RuntimeWarning, stacklevel=2)
 
     def _hold_out(self, baskets: Baskets) -> tuple[Baskets, Removals | None]:
         """The share asked for, but 200 records if a fifth of all allows it; below 50 the last epoch is kept."""

@@ -21,8 +21,8 @@ import torch
 from cooccur.baskets import Baskets
 from cooccur.training import pair_kernels
 from cooccur.training.batches import Batch
+from cooccur.training.learner import Arrays, Learner
 from cooccur.training.likelihood import Sample
-from cooccur.training.loop import Arrays
 from cooccur.training.softmax import draw_rivals
 from cooccur.training.steps import descend
 
@@ -78,8 +78,8 @@ class Autoencoder:
         return float(present) + float(absent @ batch.weights)
 
 
-class DaeLearner:
-    """Steps on one model's parameters; see `training.loop.Learner`."""
+class DaeLearner(Learner):
+    """Steps on one model's parameters; see `training.learner.Learner`."""
 
     def __init__(self, model: Dae, baskets: Baskets, *, fresh: bool) -> None:
         self.model = model

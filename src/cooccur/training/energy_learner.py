@@ -14,8 +14,8 @@ from cooccur.errors import ParameterError
 from cooccur.models.base import Progress, silent
 from cooccur.training import support
 from cooccur.training.batches import Batch
+from cooccur.training.learner import Arrays, Learner, State, home, put
 from cooccur.training.likelihood import Energy, Sample
-from cooccur.training.loop import Arrays
 from cooccur.training.pair_term import PairTerm
 from cooccur.training.portable import PortablePairs
 from cooccur.training.steps import descend
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from cooccur.models.dem import PseudoLikelihood
 
 
-class EnergyLearner:
-    """Steps on one model's parameters; see `training.loop.Learner`. `portable` forces the path of other devices."""
+class EnergyLearner(Learner):
+    """Steps on one model's parameters; see `training.learner.Learner`. `portable` forces the path of other devices."""
 
     def __init__(
         self, model: PseudoLikelihood, baskets: Baskets, *, fresh: bool, progress: Progress = silent,
@@ -124,21 +124,30 @@ class EnergyLearner:
         found: Arrays = [_view(tensor) for tensor in self.dense]
         return [*found, self.energy.pairs.weights] if self.energy.pairs is not None else found
 
+    def state(self) -> State:
+        pairs = self.energy.pairs
+        return super().state() | ({} if pairs is None else {"squares": home(pairs.squares)})
+
+    def set_state(self, state: State) -> None:
+        super().set_state(state)
+        if self.energy.pairs is not None:
+            put(self.energy.pairs.squares, state["squares"])
+
     def learned(self) -> dict[str, npt.NDArray[Any]]:
         """The model's arrays."""
         e, n = self.energy, self.energy.n_items
         if isinstance(e.pairs, PortablePairs):
             e.pairs.back()
         pairs = self.pairs
-        flat = [_home(part).ravel() for layer in e.layers for part in layer if part is not None]
+        flat = [home(part).ravel() for layer in e.layers for part in layer if part is not None]
         nothing = np.zeros((n, 0), dtype=np.float32)
         return {
-            "b_": _home(e.b) if e.b is not None else np.zeros(n, dtype=np.float32),
+            "b_": home(e.b) if e.b is not None else np.zeros(n, dtype=np.float32),
             "starts_": pairs.starts if pairs is not None else np.zeros(n + 1, dtype=np.int64),
             "columns_": pairs.columns if pairs is not None else np.zeros(0, dtype=np.int32),
             "weights_": pairs.weights if pairs is not None else np.zeros(0, dtype=np.float32),
-            "E_": _home(e.E) if e.E is not None else nothing,
-            "R_": _home(e.R) if e.R is not None else nothing,
+            "E_": home(e.E) if e.E is not None else nothing,
+            "R_": home(e.R) if e.R is not None else nothing,
             "layers_": np.concatenate(flat) if flat else np.zeros(0, dtype=np.float32),
             "sizes_": np.array([len(B) for _, B in e.layers], dtype=np.int64),
         }
@@ -169,10 +178,6 @@ def _device(name: str) -> torch.device:
             f"device = {name!r} is not to be had here ({reason}); expected cpu, cuda, mps ..."
         ) from None
     return device
-
-
-def _home(tensor: torch.Tensor) -> npt.NDArray[Any]:
-    return tensor.detach().cpu().numpy()
 
 
 def _view(tensor: torch.Tensor) -> Any:

@@ -9,7 +9,7 @@ import torch
 
 from cooccur.baskets import Baskets
 from cooccur.training.batches import Batch
-from cooccur.training.loop import Arrays
+from cooccur.training.learner import Arrays, Learner
 from cooccur.training.softmax import LogBilinear, choose_left_out, draw_rivals
 from cooccur.training.steps import descend
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 START = 0.01  # spread of the first vectors; larger, and the sum over a long record is noise that is hard to unlearn
 
 
-class LblLearner:
-    """Steps on one model's parameters; see `training.loop.Learner`."""
+class LblLearner(Learner):
+    """Steps on one model's parameters; see `training.learner.Learner`."""
 
     def __init__(self, model: Lbl, baskets: Baskets, *, fresh: bool) -> None:
         self.model = model

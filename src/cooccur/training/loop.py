@@ -1,17 +1,17 @@
 """The one training loop: epochs of mini-batches, validation by the protocol's own question, the best epoch kept.
 
 A learner brings what differs between models: a step on a batch, and its arrays. The loop brings the
-order of the records, the schedule of the rate, early stopping, progress, and a clean end on Ctrl-C: what is kept is the
-best epoch so far.
+order of the records, the schedule of the rate, early stopping, progress, checkpoints, and a clean end on Ctrl-C and
+when the numbers blow up: what is kept is the best epoch so far.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,21 +21,14 @@ from cooccur.baskets import Baskets
 from cooccur.errors import CooccurError
 from cooccur.evaluation.metrics import top_at
 from cooccur.evaluation.removal import Removals, rank_block
-from cooccur.training.batches import Batch, batches, record_weights
+from cooccur.training.batches import batches, record_weights
+from cooccur.training.learner import Learner, home, random_state, set_random_state
+
+if TYPE_CHECKING:
+    from cooccur.training.checkpoint import NetFile
 
 DROP, LEAST_SCALE = 0.2, 0.1  # "plateau": the rates fall to a fifth, and once more
 Scores = Callable[[Baskets], npt.NDArray[np.float32]]  # (records, n_items) of the model as it stands
-Arrays = list[Any]  # numpy arrays, or torch tensors on another device
-
-
-class Learner(Protocol):
-    """What a model brings to the loop."""
-
-    def step(self, batch: Batch, rate: float) -> float:
-        """One update, its rates multiplied by `rate`; the batch's summed loss."""
-
-    def arrays(self) -> Arrays:
-        """The arrays that are learned, themselves and not copies."""
 
 
 @dataclass(frozen=True)
@@ -62,64 +55,100 @@ class Plan:
     schedule: str
     length: float
     seed: int
+    remedy: str = "lower the learning rate"
+    """What to do when the numbers blow up."""
 
 
 @dataclass
 class History:
-    """The epochs, which of them was kept, and whether Ctrl-C ended the training."""
+    """The epochs, which of them was kept, whether Ctrl-C ended the training, and what went wrong, if that ended it."""
 
     epochs: list[Epoch]
     best: int
     interrupted: bool
+    stopped: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+@dataclass
+class Place:
+    """Where the loop is after an epoch. What follows depends on this, the learner's state, the order of the records
+    (`rng`) and the best arrays."""
+
+    history: History
+    patience: int
+    scale: float = 1.0
+    best_value: float = -math.inf
+    over: bool = False
+
+    @classmethod
+    def of(cls, kept: Mapping[str, Any]) -> Self:
+        """The same from a checkpoint."""
+        epochs = [Epoch(**epoch) for epoch in kept["history"]["epochs"]]
+        return cls(**{**kept, "history": History(**{**kept["history"], "epochs": epochs})})
 
 
 def train(
     learner: Learner, baskets: Baskets, plan: Plan, scores: Scores, removals: Removals | None,
     progress: Callable[[float, str], None],
     callbacks: Sequence[Callable[[Epoch], bool | None]] = (), likelihood: Callable[[], float] | None = None,
+    file: NetFile | None = None,
 ) -> History:  # fmt: skip
     """Run the epochs. With `removals` the epoch with the best Top@1 + Top@10 on them is kept (or, where it is given,
     with the best `likelihood`), and `patience` epochs without a better one end the training; with the schedule
     "plateau" it first goes back to the best and on from there with smaller steps, twice. Without `removals` the last
-    epoch is kept. A callback that returns True ends it too.
+    epoch is kept. A callback that returns True ends it too. With a `file` it goes on from there, and keeps there where
+    it is.
     """
     rng = np.random.default_rng([plan.seed, 3])
     weights = record_weights(baskets, plan.length)
-    history = History([], -1, False)
-    best_value, best_arrays = -math.inf, _copies(learner)
-    patience, scale = plan.patience, 1.0
-    started = time.perf_counter()
+    place, best = Place(History([], -1, False), plan.patience), learner.copies()
+    if file is not None and (kept := file.read()) is not None:
+        place, arrays = Place.of(kept[0]), kept[1]
+        best = [arrays[f"best.{i}"] for i in range(len(best))]
+        if not place.over:
+            learner.set_state(arrays)
+            set_random_state(rng, arrays["order"])
+    history, first, started = place.history, len(place.history.epochs), time.perf_counter()
     try:
-        for epoch in range(plan.epochs):
-            begun = time.perf_counter()
+        while not place.over:
+            epoch, begun = len(history.epochs), time.perf_counter()
             loss, done = 0.0, 0
             for batch in batches(baskets, weights, plan.batch, rng):
-                loss += learner.step(batch, scale * _rate(plan, (epoch + done / len(baskets)) / plan.epochs))
+                loss += learner.step(batch, place.scale * _rate(plan, (epoch + done / len(baskets)) / plan.epochs))
+                _check(loss, "the loss", epoch)
                 done += len(batch)
-                _show(progress, plan, history, epoch, done, len(baskets), loss, started)
-            if not math.isfinite(loss):
-                raise CooccurError(f"the loss is {loss} in epoch {epoch}; lower the learning rate")
+                speed = ((epoch - first) * len(baskets) + done) / (time.perf_counter() - started)
+                _show(progress, plan, history, epoch, done, len(baskets), loss, speed)
+            _check(0.0 if learner.finite() else math.nan, "a parameter", epoch)
             seconds = time.perf_counter() - begun
             top1, top10 = (None, None) if removals is None else validate(scores, removals)
             fit = likelihood() if likelihood is not None and removals is not None else None
-            history.epochs.append(Epoch(epoch, loss / len(baskets), top1, top10, fit, seconds, len(baskets) / seconds))
             value = fit if fit is not None else epoch if top1 is None or top10 is None else top1 + top10
-            if value > best_value:
-                best_value, history.best = value, epoch
-                best_arrays = _copies(learner)
+            _check(value, "the likelihood of the held-out records", epoch)
+            history.epochs.append(Epoch(epoch, loss / len(baskets), top1, top10, fit, seconds, len(baskets) / seconds))
+            if value > place.best_value:
+                place.best_value, history.best, best = value, epoch, learner.copies()
             answers = [callback(history.epochs[-1]) for callback in callbacks]
-            patience = plan.patience if history.best == epoch else patience - 1
-            if patience == 0 and plan.schedule == "plateau" and scale > LEAST_SCALE:
-                scale, patience = scale * DROP, plan.patience
-                _restore(learner, best_arrays)
-            if any(answers) or patience == 0:
-                break
+            place.patience = plan.patience if history.best == epoch else place.patience - 1
+            if place.patience == 0 and plan.schedule == "plateau" and place.scale > LEAST_SCALE:
+                place.scale, place.patience = place.scale * DROP, plan.patience
+                learner.restore(best)
+            place.over = any(answers) or place.patience == 0 or epoch + 1 == plan.epochs
+            if file is not None and not place.over and (epoch + 1) % file.every == 0:
+                file.write(asdict(place), learner.state() | {"order": random_state(rng)} | _named(best))
     except KeyboardInterrupt:
         history.interrupted = True
-    _restore(learner, best_arrays)
+    except FloatingPointError as error:
+        history.stopped = f"{error}; {plan.remedy}"
+        if history.best < 0:
+            raise CooccurError(history.stopped) from None
+        place.over = True
+    learner.restore(best)
+    if file is not None and not (file.over or history.interrupted):
+        file.write(asdict(place), _named(best))
     return history
 
 
@@ -136,13 +165,13 @@ def validate(scores: Scores, removals: Removals) -> tuple[float, float]:
     return float(top1), float(top10)
 
 
-def _copies(learner: Learner) -> Arrays:
-    return [array.copy() if isinstance(array, np.ndarray) else array.clone() for array in learner.arrays()]
+def _named(best: Sequence[Any]) -> dict[str, npt.NDArray[Any]]:
+    return {f"best.{i}": home(array) for i, array in enumerate(best)}
 
 
-def _restore(learner: Learner, arrays: Arrays) -> None:
-    for array, kept in zip(learner.arrays(), arrays, strict=True):
-        array[...] = kept
+def _check(value: float, what: str, epoch: int) -> None:
+    if not math.isfinite(value):
+        raise FloatingPointError(f"{what} is {value} in epoch {epoch}")
 
 
 def _rate(plan: Plan, share: float) -> float:
@@ -156,9 +185,8 @@ def _rate(plan: Plan, share: float) -> float:
 
 def _show(
     progress: Callable[[float, str], None], plan: Plan, history: History, epoch: int, done: int, records: int,
-    loss: float, started: float,
+    loss: float, speed: float,
 ) -> None:  # fmt: skip
-    speed = (epoch * records + done) / (time.perf_counter() - started)
     last = history.epochs[-1].top10 if history.epochs else None
     words = f"epoch {epoch}, loss {loss / done:.3f}, {speed:,.0f} records/s"
     progress(

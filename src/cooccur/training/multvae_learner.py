@@ -18,7 +18,7 @@ import torch
 from cooccur.baskets import Baskets
 from cooccur.models.multvae import shapes, split
 from cooccur.training.batches import Batch
-from cooccur.training.loop import Arrays
+from cooccur.training.learner import Arrays, Learner, State
 from cooccur.training.steps import descend
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ class MultinomialAutoencoder:
         return weights @ (whole + beta * kl) - weights[rows] @ y[rows, indices]
 
 
-class MultVaeLearner:
-    """Steps on one model's parameters; see `training.loop.Learner`."""
+class MultVaeLearner(Learner):
+    """Steps on one model's parameters; see `training.learner.Learner`."""
 
     def __init__(self, model: MultVae, baskets: Baskets, *, fresh: bool) -> None:
         self.model = model
@@ -112,3 +112,10 @@ class MultVaeLearner:
 
     def arrays(self) -> Arrays:
         return [tensor.detach().numpy() for tensor in self.dense]
+
+    def state(self) -> State:
+        return super().state() | {"seen": np.array(self.seen)}
+
+    def set_state(self, state: State) -> None:
+        super().set_state(state)
+        self.seen = state["seen"].item()

@@ -19,7 +19,7 @@ from torch.nn.functional import softplus
 
 from cooccur.baskets import Baskets
 from cooccur.training.batches import Batch
-from cooccur.training.loop import Arrays
+from cooccur.training.learner import Arrays, Learner, State
 from cooccur.training.steps import descend
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ class Visible(NamedTuple):
         return cls(torch.from_numpy(records.indices.astype(np.int64)), torch.from_numpy(rows), len(records))
 
 
-class RbmLearner:
-    """Steps on one model's parameters; see `training.loop.Learner`."""
+class RbmLearner(Learner):
+    """Steps on one model's parameters; see `training.learner.Learner`."""
 
     def __init__(self, model: Rbm, baskets: Baskets, *, fresh: bool) -> None:
         self.model = model
@@ -69,6 +69,15 @@ class RbmLearner:
 
     def arrays(self) -> Arrays:
         return [self.b.numpy(), self.W.numpy(), self.c.numpy()]
+
+    def state(self) -> State:
+        items, rows, _ = self.chains
+        return super().state() | {"chains.items": items.numpy(), "chains.rows": rows.numpy()}
+
+    def set_state(self, state: State) -> None:
+        super().set_state(state)
+        items, rows = torch.tensor(state["chains.items"]), torch.tensor(state["chains.rows"])
+        self.chains = Visible(items, rows, self.chains.records)
 
     # -- the mathematics ------------------------------------------------------------------------------
 
