@@ -108,7 +108,7 @@ def load(path: str | Path, *, verify: bool = True) -> Model:
     the old one. `verify=False` looks at the header and the shapes only, not at each number; it is for a file that was
     verified before, by another process for one.
     """
-    return _model(ModelFile.open(path), verify)
+    return ModelFile.open(path).model(verify)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,39 +145,39 @@ class ModelFile:
         if (self.checksum or self.header["format"] > 1) and self.checksum != _checksum(self.text, self.arrays):
             raise ValueError("the checksum does not fit")
 
+    def model(self, verify: bool = True) -> Model:
+        """The model, checked; see `load`."""
+        header, arrays = self.header, self.arrays
+        try:
+            if verify:
+                self.check_checksum()
+            model = model_class(header["model"])(**header["params"])
+            model.check_parameters()
+            model.items_ = _unpack(arrays["vocabulary.bytes"], arrays["vocabulary.ends"])
+            model.frequencies_, model.n_records_ = arrays["frequencies"], header["records"]
+            model.fingerprint_ = str(header["fingerprint"])
+            learned = _whole(model, self.under("model."), header.get("half", {}))
+            for name in model.arrays:
+                setattr(model, name, learned[name])
+            _check(model, learned, numbers=verify)
+            model.calibration_ = None
+            if kept := self.under("calibration."):
+                from cooccur.models.calibrated import Calibration
+
+                model.calibration_ = Calibration.from_arrays(kept)
+            if header.get("history") is not None:
+                model.history_ = _history(header["history"])  # type: ignore[attr-defined]
+            model.notes_ = dict(header.get("notes", {}))
+        except DAMAGED as error:
+            raise ModelFileError(f"{self.path}: damaged model file ({_words(error)}); fit the model again") from None
+        return model
+
     def under(self, prefix: str) -> Arrays:
         """The arrays whose names begin so, by the rest of their names."""
         return {name.removeprefix(prefix): array for name, array in self.arrays.items() if name.startswith(prefix)}
 
 
-# -- a model from its file, and what is checked --------------------------------------------------------
-
-
-def _model(file: ModelFile, verify: bool) -> Model:
-    header, arrays = file.header, file.arrays
-    try:
-        if verify:
-            file.check_checksum()
-        model = model_class(header["model"])(**header["params"])
-        model.check_parameters()
-        model.items_ = _unpack(arrays["vocabulary.bytes"], arrays["vocabulary.ends"])
-        model.frequencies_, model.n_records_ = arrays["frequencies"], header["records"]
-        model.fingerprint_ = str(header["fingerprint"])
-        learned = _whole(model, file.under("model."), header.get("half", {}))
-        for name in model.arrays:
-            setattr(model, name, learned[name])
-        _check(model, learned, numbers=verify)
-        model.calibration_ = None
-        if kept := file.under("calibration."):
-            from cooccur.models.calibrated import Calibration
-
-            model.calibration_ = Calibration.from_arrays(kept)
-        if header.get("history") is not None:
-            model.history_ = _history(header["history"])  # type: ignore[attr-defined]
-        model.notes_ = dict(header.get("notes", {}))
-    except DAMAGED as error:
-        raise ModelFileError(f"{file.path}: damaged model file ({_words(error)}); fit the model again") from None
-    return model
+# -- what is checked ------------------------------------------------------------------------------------
 
 
 def _check(model: Model, learned: Arrays, *, numbers: bool = True) -> None:
@@ -291,10 +291,12 @@ def _json(text: str) -> Any:
             raise ValueError("a name that stands twice in the header")
         return found
 
-    def no(constant: str) -> None:
-        raise ValueError(f"{constant} in the header")
+    def finite(number: str) -> float:
+        if not math.isfinite(float(number)):
+            raise ValueError(f"{number:.20} in the header")
+        return float(number)
 
-    return json.loads(text, object_pairs_hook=once, parse_constant=no)
+    return json.loads(text, object_pairs_hook=once, parse_constant=finite, parse_float=finite)
 
 
 def _checksum(header: str, arrays: Arrays) -> str:

@@ -19,7 +19,20 @@ from typing import Annotated
 
 import typer
 
-from cooccur.cli import calibrate, complete, datasets, demo, describe, doctor, evaluate, fit, models, reproduce, tune
+from cooccur.cli import (
+    calibrate,
+    complete,
+    datasets,
+    demo,
+    describe,
+    doctor,
+    evaluate,
+    fit,
+    inspect,
+    models,
+    reproduce,
+    tune,
+)
 from cooccur.cli.options import examples
 from cooccur.cli.output import say
 from cooccur.errors import CooccurError
@@ -95,6 +108,7 @@ app.command(epilog=examples("cooccur tune retail -m lwcvg --budget 20", "cooccur
 app.command(epilog=examples("cooccur reproduce table2 --quick", "cooccur reproduce all -o results"))(
     reproduce.reproduce
 )
+app.command(epilog=examples("cooccur inspect shop.model", "cooccur inspect shop.model --json"))(inspect.inspect)
 app.command(epilog=examples("cooccur models", "cooccur models lrw"))(models.models)
 app.command(epilog=examples("cooccur doctor", "cooccur doctor --json"))(doctor.doctor)
 
