@@ -59,10 +59,10 @@ class Calibration:
     beta: Doubles
 
     def __post_init__(self) -> None:
-        for line in (self.given_rest, self.missing_one):
-            if line.ndim != 2 or line.shape[1] < 2 or not (np.diff(line) > 0).all():
-                raise ValueError("a calibration whose knots do not rise")
         check_arrays(CALIBRATION, self.arrays(), {})
+        for line in (self.given_rest, self.missing_one):
+            if line.shape[1] < 2 or not (np.diff(line) > 0).all():
+                raise ValueError("a calibration whose knots do not rise")
 
     @classmethod
     def identity(cls) -> Self:
