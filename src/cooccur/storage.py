@@ -238,8 +238,8 @@ def _whole(model: Model, learned: Arrays, scales: Mapping[str, float]) -> Arrays
     for name, scale in scales.items():
         if not model.arrays[name].pairs or learned[name].dtype != np.float16 or not 0 < scale < 1e12:
             raise ValueError(f"{name} in half precision, times {scale}")
-        learned[name] = learned[name].astype(np.float32)
-        learned[name] *= np.float32(scale)
+        with np.errstate(all="ignore"):  # what comes of a NaN is checked with the rest
+            learned[name] = learned[name].astype(np.float32) * np.float32(scale)
     return learned
 
 
