@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 from functools import cache
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import load, save
+from safetensors.numpy import load
 
-from cooccur.storage import _checksum
+from cooccur.storage import _checksum, _write
 
 TOY = [["milk", "bread", "butter"], ["milk", "bread"], ["tea", "mint"], ["tea", "mint", "honey"], ["bread", "butter"]]
 TOY = TOY * 24  # enough records for models that hold some out
@@ -32,5 +33,6 @@ def together(header: Any, arrays: dict[str, Any], *, text: str | None = None) ->
     """A model file with a right checksum, whatever the header and the arrays hold."""
     text = json.dumps(header) if text is None else text
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    content: bytes = save(arrays, metadata={"cooccur": text, "checksum": _checksum(text, arrays)})
-    return content
+    file = io.BytesIO()
+    _write(file, {"cooccur": text, "checksum": _checksum(text, arrays)}, arrays)
+    return file.getvalue()

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 from cooccur.errors import CooccurError, ModelFileError, NotFittedError
@@ -516,13 +516,13 @@ def test_a_failing_write_leaves_the_old_file_whole(path: Path, monkeypatch: pyte
 
 
 def test_a_full_disk_while_the_arrays_are_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(arrays: object, temporary: Path, metadata: object) -> None:
-        temporary.write_bytes(b"half of")
-        raise SafetensorError("No space left on device")
+    def full(file: Any, *_: object) -> None:
+        file.write(b"half of")
+        fail()
 
     before = path.read_bytes()
-    monkeypatch.setattr("safetensors.numpy.save_file", full)
-    with pytest.raises(ModelFileError) as caught:
+    monkeypatch.setattr("cooccur.storage._write", full)
+    with pytest.raises(CooccurError) as caught:
         save(make_model("cvg").fit([["other"]]), path)
     assert str(caught.value) == f"{path}: cannot write (No space left on device); the old file, if any, is untouched"
     assert path.read_bytes() == before

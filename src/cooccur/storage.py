@@ -28,14 +28,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from cooccur.baskets import Names
 from cooccur.errors import CooccurError, ModelFileError, ParameterError
-from cooccur.files import whole_path
+from cooccur.files import whole
 from cooccur.models import model_class
 from cooccur.models.arrays import Array, check_arrays
 from cooccur.models.base import Model
@@ -65,9 +65,6 @@ def save(model: Model, path: str | Path, *, half: bool = False) -> None:
     ...     load(folder + "/model.safetensors").complete([]).items
     ['b', 'a']
     """
-    from safetensors import SafetensorError
-    from safetensors.numpy import save_file
-
     model._check_fitted()
     learned = {name: np.ascontiguousarray(getattr(model, name)) for name in model.arrays}
     try:
@@ -94,11 +91,8 @@ def save(model: Model, path: str | Path, *, half: bool = False) -> None:
         text = json.dumps(header, allow_nan=False, default=lambda number: number.item())  # numpy's numbers
     except (AttributeError, TypeError, ValueError) as error:
         raise ParameterError(f"{path}: notes_ must be plain JSON ({error})") from None
-    with whole_path(path) as temporary:
-        try:
-            save_file(arrays, temporary, metadata={"cooccur": text, "checksum": _checksum(text, arrays)})
-        except SafetensorError as error:  # a full disk, for one
-            raise ModelFileError(f"{path}: cannot write ({error}); the old file, if any, is untouched") from None
+    with whole(path) as file:
+        _write(file, {"cooccur": text, "checksum": _checksum(text, arrays)}, arrays)
 
 
 def load(path: str | Path, *, verify: bool = True) -> Model:
@@ -244,6 +238,23 @@ def _whole(model: Model, learned: Arrays, scales: Mapping[str, float]) -> Arrays
 
 
 # -- the file's form -----------------------------------------------------------------------------------
+
+
+def _write(file: BinaryIO, metadata: Mapping[str, str], arrays: Arrays) -> None:
+    """As safetensors writes it, but for the order of its metadata, which changes from run to run: the same model gives
+    the same bytes. Nor is there a second copy of the arrays in memory."""
+    codes = {np.dtype(dtype): code for code, dtype in DTYPES.items()}
+    ordered = sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0]))  # so that each is aligned
+    table: dict[str, Any] = {"__metadata__": metadata}
+    at = 0
+    for name, array in ordered:
+        place = [at, at := at + array.nbytes]
+        table[name] = {"dtype": codes[array.dtype], "shape": list(array.shape), "data_offsets": place}
+    text = json.dumps(table, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    file.write(len(text).to_bytes(8, "little") + text)
+    for _, array in ordered:
+        file.write(array.reshape(-1).view(np.uint8).data)
 
 
 def _map(path: Path) -> mmap.mmap:
