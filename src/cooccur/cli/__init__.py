@@ -29,6 +29,7 @@ from cooccur.cli import (
     doctor,
     evaluate,
     fit,
+    inspect,
     models,
     reproduce,
     shell,
@@ -111,6 +112,7 @@ app.command(epilog=examples("cooccur tune retail -m lwcvg --budget 20", "cooccur
 app.command(epilog=examples("cooccur reproduce table2 --quick", "cooccur reproduce all -o results"))(
     reproduce.reproduce
 )
+app.command(epilog=examples("cooccur inspect shop.model", "cooccur inspect shop.model --json"))(inspect.inspect)
 app.command(epilog=examples("cooccur models", "cooccur models lrw"))(models.models)
 app.command(epilog=examples("cooccur doctor", "cooccur doctor --json"))(doctor.doctor)
 

@@ -45,6 +45,9 @@ def fit(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the fit in the --checkpoint folder that was stopped.")
     ] = False,
+    half: Annotated[
+        bool, typer.Option("--half", help="Keep the pair weights in half precision: a smaller file, see the docs.")
+    ] = False,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
@@ -56,6 +59,8 @@ def fit(
     model = models[0]
     check_output(output)
     learner = make_model(model)  # a misspelt model is found before a large file is read
+    if half and not any(array.pairs for array in learner.arrays.values()):
+        raise ParameterError(f"--half: {learner.name} has no pair weights; leave it out")
     if seed is not None and "random_state" in learner.get_params():
         learner.set_params(random_state=seed)
     named = load_titles(data, titles, reading.data_home)
@@ -74,7 +79,7 @@ def fit(
         history = getattr(learner, "history_", None)
         if history is not None and history.interrupted:
             say("interrupted: the best epoch so far is kept" + ("; --resume goes on" if options else ""))
-        learner.save(output)
+        learner.save(output, half=half)
     arrays = {name.rstrip("_"): getattr(learner, name) for name in learner.arrays}
     found: dict[str, Any] = {
         "data": data,

@@ -31,7 +31,8 @@ import numpy.typing as npt
 
 from cooccur import ops
 from cooccur.baskets import Baskets, Names
-from cooccur.errors import InputError, NotFittedError, ParameterError
+from cooccur.errors import CooccurError, InputError, NotFittedError, ParameterError
+from cooccur.models.arrays import Array
 from cooccur.models.parameters import check, no_such_parameter
 from cooccur.near import did_you_mean
 from cooccur.notebook import BatchView, CompletionView, ModelView, ReasonView
@@ -122,7 +123,7 @@ class Model(ModelView, ABC):
     name: ClassVar[str]
     level: ClassVar[str]  # L1, L2 or Lk: the order of dependence between items it can express
     score_is: ClassVar[str]  # what a score means, in a few words
-    arrays: ClassVar[tuple[str, ...]] = ()  # the learned arrays, kept in the model file
+    arrays: ClassVar[Mapping[str, Array]] = {}  # the learned arrays, kept in the model file
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     titles_ = Titles()  # what people call the items; set it to others, and the model file keeps them
@@ -136,6 +137,9 @@ class Model(ModelView, ABC):
     def _probability(self, score: float) -> float | None:
         """What a score says as a probability, where it says one."""
         return None
+
+    def _check_learned(self) -> None:  # noqa: B027
+        """Whether the arrays fit each other, as far as `arrays` cannot say it; a ValueError says what does not."""
 
     def _affinity(self, item: int) -> Floats:
         """(n_items,) what the presence of one item adds to the score of each other one."""
@@ -156,6 +160,7 @@ class Model(ModelView, ABC):
         self.n_records_: int = len(training)
         self.fingerprint_: str = training.fingerprint()
         self.calibration_: Calibration | None = None  # see `calibrated.py`; it was learned for the model as it was
+        self.notes_: dict[str, Any] = {}
         self._fit(training, progress)
         return self
 
@@ -213,6 +218,10 @@ class Model(ModelView, ABC):
             if barred is not None:
                 scores[:, barred] = np.nan
             items[which], values[which] = ops.top_k(scores, width)
+        if np.isinf(values).any():
+            raise CooccurError(
+                f"{self.name}: a score is infinite; the numbers of this model are too large, fit it again"
+            )
         return BatchCompletion(items, values, self.items_, tuple(unknown), self.titles_)
 
     def probability(self, score: float) -> float | None:
@@ -270,11 +279,14 @@ class Model(ModelView, ABC):
 
     # -- files --------------------------------------------------------------------------------------
 
-    def save(self, path: str | Path) -> None:
-        """Write the model to one file, whole or not at all."""
+    def save(self, path: str | Path, *, half: bool = False) -> None:
+        """Write the model to one file, whole or not at all; with `half` its pair weights in half precision.
+
+        `notes_`, a dict of plain JSON, goes with it: how the model was measured, for one.
+        """
         from cooccur.storage import save
 
-        save(self, path)
+        save(self, path, half=half)
 
     # -- inside -------------------------------------------------------------------------------------
 

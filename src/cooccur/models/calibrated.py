@@ -25,6 +25,7 @@ from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.errors import InputError, ParameterError
 from cooccur.evaluation.removal import Removals, remove_items
+from cooccur.models.arrays import Array, check_arrays
 from cooccur.models.base import BLOCK_BYTES, BatchCompletion, Floats, Model, Progress, as_baskets, silent
 from cooccur.models.energy import LogOdds
 
@@ -34,6 +35,11 @@ END = 30.0  # log-odds beyond this are as good as certain
 CELLS = 2**16  # of the histogram that stands for all pairs: 0.001 of log-odds wide
 FLOOR = 1e-3  # f is learned from pairs of at least this predicted probability
 SEGMENTS = 8  # 3 to 8 were alike on validation records of jester and retail, a straight line mostly worse
+CALIBRATION = {
+    "given_rest": Array("float64", "2,knots"),
+    "missing_one": Array("float64", "2,others"),
+    "beta": Array("float64", "1", low=1e-9),
+}
 SLOPE = 0.02  # the least, so that what was in order stays so
 PRIOR = 10.0  # how many observations' worth a slope of 1 is held
 AT_MOST = 5000  # records held out; more would sharpen nothing that one sees
@@ -53,11 +59,10 @@ class Calibration:
     beta: Doubles
 
     def __post_init__(self) -> None:
+        check_arrays(CALIBRATION, self.arrays(), {})
         for line in (self.given_rest, self.missing_one):
-            if line.ndim != 2 or len(line) != 2 or not (np.diff(line) > 0).all() or not np.isfinite(line).all():
+            if line.shape[1] < 2 or not (np.diff(line) > 0).all():
                 raise ValueError("a calibration whose knots do not rise")
-        if self.beta.shape != (1,) or not 0 < self.beta[0] < np.inf:
-            raise ValueError(f"a calibration with beta = {self.beta}")
 
     @classmethod
     def identity(cls) -> Self:

@@ -11,6 +11,7 @@ See `training/dae_learner.py`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -21,6 +22,7 @@ from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.errors import ParameterError
 from cooccur.models import layers
+from cooccur.models.arrays import Array
 from cooccur.models.base import Floats, Model, Progress
 from cooccur.models.parameters import parameter
 from cooccur.models.trained import Trained
@@ -42,7 +44,13 @@ class Dae(Trained):
     name: ClassVar[str] = "dae"
     level: ClassVar[str] = "Lk"
     score_is: ClassVar[str] = "log-odds that the basket's record has it"
-    arrays: ClassVar[tuple[str, ...]] = ("E_", "layers_", "sizes_", "R_", "b_")
+    arrays: ClassVar[Mapping[str, Array]] = {
+        "E_": Array("float32", "N,first"),
+        "layers_": Array("float32", "inner"),
+        "sizes_": Array("int64", "depth", low=1),
+        "R_": Array("float32", "N,last"),
+        "b_": Array("float32", "N"),
+    }
 
     hidden: str = parameter(
         "64", "widths of the hidden layers, as in 64x32", search=["32", "64", "128", "256", "64x64"]
@@ -80,6 +88,12 @@ class Dae(Trained):
         self.sizes_: npt.NDArray[np.int64] = np.array([len(B) for _, B in dae.layers], dtype=np.int64)
         self.R_: Floats = dae.R.numpy()
         self.b_: Floats = dae.b.numpy()
+
+    def _check_learned(self) -> None:
+        sizes = self.widths()
+        if tuple(self.sizes_.tolist()) != sizes:
+            raise ValueError(f"sizes_ are {self.sizes_.tolist()}, expected {self.hidden}")
+        layers.check(self, sizes[0], layers.count(sizes), sizes[-1])
 
     # -- asking -------------------------------------------------------------------------------------
 

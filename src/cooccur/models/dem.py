@@ -22,6 +22,7 @@ from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.errors import ParameterError
 from cooccur.models import layers
+from cooccur.models.arrays import PAIRS, Array
 from cooccur.models.base import Floats, Model, Progress, Reason
 from cooccur.models.energy import LogOdds
 from cooccur.models.parameters import parameter
@@ -56,7 +57,14 @@ class PseudoLikelihood(LogOdds, Trained):
     """What FVBM and DEM share: the terms, how they are learned, prediction and exact reasons."""
 
     score_is: ClassVar[str] = "log-odds given the basket"
-    arrays: ClassVar[tuple[str, ...]] = ("b_", "starts_", "columns_", "weights_", "E_", "R_", "layers_", "sizes_")
+    arrays: ClassVar[Mapping[str, Array]] = {
+        "b_": Array("float32", "N"),
+        **PAIRS,
+        "E_": Array("float32", "N,first"),
+        "R_": Array("float32", "N,all"),
+        "layers_": Array("float32", "inner"),
+        "sizes_": Array("int64", "depth", low=1),
+    }
 
     rate: float | None = parameter(0.02, "learning rate of the bias (Adam)", low=1e-6, high=10)
     pair_rate: float = parameter(
@@ -104,6 +112,10 @@ class PseudoLikelihood(LogOdds, Trained):
         self.R_: Floats = learned["R_"]
         self.layers_: Floats = learned["layers_"]  # W_i, B_i of each hidden layer, one behind the other
         self.sizes_: npt.NDArray[np.int64] = learned["sizes_"]
+
+    def _check_learned(self) -> None:
+        sizes = self.sizes_.tolist()
+        layers.check(self, sum(sizes[:1]), layers.count(sizes), sum(sizes))
 
     # -- asking -------------------------------------------------------------------------------------
 
@@ -165,7 +177,7 @@ class Dem(PseudoLikelihood):
 
     name: ClassVar[str] = "dem"
     level: ClassVar[str] = "Lk"
-    arrays: ClassVar[tuple[str, ...]] = (*PseudoLikelihood.arrays, "strengths_")
+    arrays: ClassVar[Mapping[str, Array]] = {**PseudoLikelihood.arrays, "strengths_": Array("float32", "parts")}
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "star": {"bias": False, "pairs": "no"},
         "paper": {

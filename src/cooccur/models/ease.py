@@ -26,6 +26,7 @@ import numpy as np
 
 from cooccur.baskets import Baskets
 from cooccur.errors import ParameterError
+from cooccur.models.arrays import Array
 from cooccur.models.base import Floats, Model, Progress, Reason
 from cooccur.models.parameters import parameter
 from cooccur.training.batches import record_weights
@@ -45,7 +46,12 @@ class Ease(Model):
     name: ClassVar[str] = "ease"
     level: ClassVar[str] = "L2"
     score_is: ClassVar[str] = "predicted share"
-    arrays: ClassVar[tuple[str, ...]] = ("kept_", "B_", "c_", "l2_")
+    arrays: ClassVar[Mapping[str, Array]] = {
+        "kept_": Array("int32", "kept", low=0, below="N"),
+        "B_": Array("float32", "kept,kept", pairs=True),
+        "c_": Array("float32", "N"),
+        "l2_": Array("float32", "1", low=0),
+    }
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"centred": {"centred": True}, "plain": {"centred": False}}
 
     l2: float | None = parameter(
@@ -91,6 +97,10 @@ class Ease(Model):
     def _ridge(self, n: Floats) -> Floats:
         """(1,) or (kept,) what is added to the diagonal n of X'X."""
         return self.l2_
+
+    def _check_learned(self) -> None:
+        if (np.diff(self.kept_) <= 0).any():
+            raise ValueError("kept_ does not rise")
 
     @property
     def _shares(self) -> Floats:

@@ -8,7 +8,7 @@ A basket without an edge (empty, or all its items new) gets the popularity order
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from cooccur import ops
 from cooccur.baskets import Baskets
+from cooccur.models.arrays import PAIRS, Array
 from cooccur.models.base import Floats, Model, Progress, Reason
 from cooccur.models.parameters import parameter
 from cooccur.pairs import cooccurrence
@@ -29,7 +30,7 @@ class Graph(Model):
     """What the graph methods share: scores from a sparse W, one row a source item, and exact reasons."""
 
     level: ClassVar[str] = "L2"
-    arrays: ClassVar[tuple[str, ...]] = ("starts_", "columns_", "weights_")
+    arrays: ClassVar[Mapping[str, Array]] = PAIRS
 
     def _keep(self, C: csr_matrix, source: float, target: float) -> None:
         n = np.maximum(self.frequencies_, 1).astype(np.float32)

@@ -15,7 +15,7 @@ A basket without a known item gets the popularity order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -27,6 +27,7 @@ from cooccur.baskets import Baskets
 from cooccur.errors import CooccurError
 from cooccur.evaluation.metrics import top_at
 from cooccur.evaluation.removal import hold_out, rank
+from cooccur.models.arrays import Array
 from cooccur.models.base import Floats, Model, Progress, Reason, silent
 from cooccur.models.parameters import parameter
 
@@ -52,11 +53,15 @@ class Ials(Model):
     name: ClassVar[str] = "ials"
     level: ClassVar[str] = "L2"
     score_is: ClassVar[str] = "reconstruction"
-    arrays: ClassVar[tuple[str, ...]] = ("F_", "gram_", "l2_")
+    arrays: ClassVar[Mapping[str, Array]] = {
+        "F_": Array("float32", "N,factors"),
+        "gram_": Array("float64", "factors,factors"),
+        "l2_": Array("float64", "1", low=1e-9),
+    }
 
     factors: int = parameter(64, "length d of the vectors", low=1, search=(16, 256))
     unobserved: float = parameter(
-        0.3, "weight a of an absent item; a present one weighs 1 + a", low=1e-6, search=(0.01, 3)
+        0.3, "weight a of an absent item; a present one weighs 1 + a", low=1e-6, high=1e6, search=(0.01, 3)
     )
     l2: float | None = parameter(
         None, "bound on both factors; none: chosen on held-out records", low=1e-9, search=(0.001, 0.1)
@@ -131,7 +136,7 @@ class Ials(Model):
             for rows in np.split(alike, range(size, len(alike), size)):
                 own = baskets.indices[baskets.indptr[rows][:, None] + np.arange(length)]
                 A, f = self._systems(own)
-                Z[rows] = np.linalg.solve(A, f.sum(axis=1)[:, :, None])[:, :, 0]
+                Z[rows] = _solve(A, f.sum(axis=1))
         scores = Z @ self.F_.T
         scores[~Z.any(axis=1)] = self.frequencies_ / self.n_records_
         return np.asarray(scores)
@@ -155,9 +160,17 @@ class Ials(Model):
         target, own = self.number(item), known.row(0)
         score = float(self._scores(known)[0, target])
         A, f = self._systems(own[None].astype(np.int64))
-        weights = f[0] @ np.linalg.solve(A[0], self.F_[target])
+        weights = f[0] @ _solve(A, self.F_[[target]])[0]
         shares = sorted(zip(self.items_[own], weights.tolist(), strict=True), key=lambda share: -abs(share[1]))
         return Reason(item, score, score - float(weights.sum()), tuple(shares), 0.0, titles=self.titles_)
+
+
+def _solve(A: Matrix, b: npt.NDArray[Any]) -> Matrix:
+    """(records, d) A_v^-1 b_v."""
+    try:
+        return np.asarray(np.linalg.solve(A, b[:, :, None])[:, :, 0])
+    except np.linalg.LinAlgError:
+        raise CooccurError("ials: a system without a solution; fit it again with a larger l2") from None
 
 
 def _by_length(lengths: npt.NDArray[np.integer[Any]]) -> Iterator[tuple[int, Ints]]:

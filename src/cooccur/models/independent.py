@@ -9,6 +9,7 @@ still has finite log-odds; the default 1/2 is Jeffreys' prior. The order is that
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cooccur.baskets import Baskets
+from cooccur.models.arrays import Array
 from cooccur.models.base import Floats, Progress
 from cooccur.models.energy import LogOdds
 from cooccur.models.parameters import parameter
@@ -33,7 +35,7 @@ class Independent(LogOdds):
     name: ClassVar[str] = "independent"
     level: ClassVar[str] = "L1"
     score_is: ClassVar[str] = "log-odds of the item"
-    arrays: ClassVar[tuple[str, ...]] = ("b_",)
+    arrays: ClassVar[Mapping[str, Array]] = {"b_": Array("float32", "N")}
 
     smoothing: float = parameter(0.5, "records added with the item, and as many without it", low=1e-6)
 

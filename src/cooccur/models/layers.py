@@ -5,6 +5,10 @@ h_1 = f(a + B_1)          h_i = f(W_i h_{i-1} + B_i)          f = sigmoid or tan
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -50,3 +54,20 @@ def activations(a: Floats, layers: Floats, sizes: npt.NDArray[np.int64], units: 
         found.append(np.asarray(np.tanh(a) if units == "tanh" else 0.5 * (1 + np.tanh(0.5 * a))))
         at += size
     return found
+
+
+def count(sizes: Sequence[int]) -> int:
+    """How many numbers `layers` then holds.
+
+    >>> count([2, 1]), count([])
+    (5, 0)
+    """
+    return sum(sizes) + sum(below * size for below, size in itertools.pairwise(sizes))
+
+
+def check(model: Any, first: int, inner: int, last: int) -> None:
+    """Whether a model's E_, layers_ and R_ are as wide, long and wide as its sizes_ ask for; else a ValueError."""
+    found, expected = (model.E_.shape[1], model.layers_.size, model.R_.shape[1]), (first, inner, last)
+    if found != expected:
+        sizes = model.sizes_.tolist()
+        raise ValueError(f"E_, layers_ and R_ have {found}, hidden layers of {sizes} need {expected}")

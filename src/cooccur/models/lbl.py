@@ -11,7 +11,7 @@ ml-1m 22.9 and 22.7. Records that count alike (length=1) or by their items: reta
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from cooccur import ops
 from cooccur.baskets import Baskets
+from cooccur.models.arrays import Array
 from cooccur.models.base import Floats, Progress, Reason
 from cooccur.models.parameters import parameter
 from cooccur.models.trained import Trained
@@ -40,7 +41,11 @@ class Lbl(Trained):
     name: ClassVar[str] = "lbl"
     level: ClassVar[str] = "L2"
     score_is: ClassVar[str] = "softmax logit given the basket"
-    arrays: ClassVar[tuple[str, ...]] = ("F_", "G_", "b_")
+    arrays: ClassVar[Mapping[str, Array]] = {
+        "F_": Array("float32", "N,factors"),
+        "G_": Array("float32", "N,factors"),
+        "b_": Array("float32", "N"),
+    }
 
     factors: int = parameter(64, "length d of the vectors", low=1, search=(16, 256))
     bias: bool = parameter(True, "the bias term b; without it an empty basket gets the popularity order")

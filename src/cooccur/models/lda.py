@@ -15,7 +15,7 @@ Cost: learning `iterations` * occurrences * topics; a record `steps` * |I_v| * t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, ClassVar
@@ -24,6 +24,7 @@ import numpy as np
 
 from cooccur.baskets import Baskets
 from cooccur.errors import CooccurError
+from cooccur.models.arrays import Array
 from cooccur.models.base import Floats, Model, Progress
 from cooccur.models.parameters import parameter
 
@@ -43,16 +44,19 @@ class Lda(Model):
     name: ClassVar[str] = "lda"
     level: ClassVar[str] = "L2"
     score_is: ClassVar[str] = "probability of being the next item"
-    arrays: ClassVar[tuple[str, ...]] = ("phi_", "share_")
+    arrays: ClassVar[Mapping[str, Array]] = {
+        "phi_": Array("float32", "topics,N", low=0, high=1.01),
+        "share_": Array("float32", "topics", low=0, high=1.01),
+    }
 
     topics: int = parameter(128, "number of topics", low=1, high=32_767, search=(16, 256))
     alpha: float = parameter(0.1, "first Dirichlet prior of a topic in a record; adapted while learning", low=1e-6)
     eta: float = parameter(0.01, "Dirichlet prior of an item in a topic", low=1e-6, search=(0.001, 0.3))
     iterations: int = parameter(100, "sweeps of the Gibbs sampler", low=1)
     prior: float = parameter(
-        2.0, "weight of the topics' overall shares in a record, in items", low=1e-6, search=(0.1, 10)
+        2.0, "weight of the topics' overall shares in a record, in items", low=1e-6, high=1e6, search=(0.1, 10)
     )
-    steps: int = parameter(20, "rounds to find what a record is about", low=1)
+    steps: int = parameter(20, "rounds to find what a record is about", low=1, high=1000)
     random_state: int = parameter(0, "seed of the sampler", low=0)
 
     def _fit(self, baskets: Baskets, progress: Progress) -> None:
@@ -68,6 +72,10 @@ class Lda(Model):
         for z in range(self.topics):
             self.phi_[z, items] = sampler.get_topic_word_dist(z)
         self.share_ = np.asarray(sampler.get_count_by_topics() / baskets.nnz, dtype=np.float32)
+
+    def _check_learned(self) -> None:
+        if not 0.5 < self.share_.sum() < 2:
+            raise ValueError(f"the topics' shares sum to {self.share_.sum():g}, expected 1")
 
     def _scores(self, baskets: Baskets) -> Floats:
         scores = np.empty((len(baskets), len(self.items_)), dtype=np.float32)

@@ -15,6 +15,7 @@ Cost of an evaluation: (number of sets S - t in all records) * items.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -23,6 +24,7 @@ import numpy.typing as npt
 
 from cooccur.baskets import Baskets
 from cooccur.errors import ParameterError
+from cooccur.models.arrays import Array
 from cooccur.models.base import Floats, Progress
 from cooccur.models.energy import LogOdds
 from cooccur.models.parameters import parameter
@@ -47,12 +49,18 @@ class LkFvbm(LogOdds):
     name: ClassVar[str] = "lk-fvbm"
     level: ClassVar[str] = "Lk"
     score_is: ClassVar[str] = "log-odds given the basket"
-    arrays: ClassVar[tuple[str, ...]] = ("b_", "sets_", "weights_", "parts_", "part_of_")
+    arrays: ClassVar[Mapping[str, Array]] = {
+        "b_": Array("float32", "N"),
+        "sets_": Array("int32", "sets,order", low=-1, below="N"),
+        "weights_": Array("float32", "sets"),
+        "parts_": Array("int32", "parts,order-1", low=-1, below="N"),
+        "part_of_": Array("int32", "sets,order", low=-1, below="parts"),
+    }
 
     order: int = parameter(3, "items in the largest sets", low=2, high=5)
     min_count: int = parameter(10, "records that a set must occur in", low=1)
     l2: float = parameter(10.0, "L2 pull of each weight towards 0, against the summed log-likelihood", low=1e-6)
-    max_items: int = parameter(60, "more items than this are refused: the sets would be too many", low=2)
+    max_items: int = parameter(60, "more items than this are refused: the sets would be too many", low=2, high=10_000)
     iterations: int = parameter(500, "the most L-BFGS iterations", low=1)
 
     # -- learning -----------------------------------------------------------------------------------
@@ -112,6 +120,14 @@ class LkFvbm(LogOdds):
         used = self.sets_ >= 0
         M[self.part_of_[used], self.sets_[used]] = np.broadcast_to(w[:, None], used.shape)[used]
         return M
+
+    def _check_learned(self) -> None:
+        """Each set has two items at least and each part one, -1 stands behind them only, small parts come first."""
+        of_sets, of_parts = self.sets_ >= 0, self.parts_ >= 0
+        wrong = [~of_sets[:, :2], ~of_parts[:, :1], (self.part_of_ < 0)[of_sets], np.diff(of_parts.sum(axis=1)) < 0]
+        wrong += [used[:, 1:] > used[:, :-1] for used in (of_sets, of_parts)]
+        if any(found.any() for found in wrong):
+            raise ValueError("sets_, parts_ and part_of_ do not fit each other")
 
     # -- asking -------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ The number of steps, if not given, is the best of 1 to 4 by Top@10 on records he
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,6 +19,7 @@ from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.evaluation.metrics import top_at
 from cooccur.evaluation.removal import hold_out, rank_block
+from cooccur.models.arrays import PAIRS, Array
 from cooccur.models.base import Floats, Model, Progress, Reason
 from cooccur.models.graph import Graph
 from cooccur.models.parameters import parameter
@@ -39,7 +40,11 @@ class Lrw(Model):
     name: ClassVar[str] = "lrw"
     level: ClassVar[str] = "L2"
     score_is: ClassVar[str] = "probability of the walk ending there"
-    arrays: ClassVar[tuple[str, ...]] = ("starts_", "columns_", "weights_", "degree_", "steps_")
+    arrays: ClassVar[Mapping[str, Array]] = {
+        **PAIRS,
+        "degree_": Array("float32", "N", low=1),
+        "steps_": Array("int64", "1", low=1, high=4),
+    }
 
     steps: int | None = parameter(
         None, "steps of the walk; none: chosen on held-out records", low=1, high=4, search=(1, 4)

@@ -14,7 +14,7 @@ A basket without a known item gets the popularity order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -24,6 +24,7 @@ import numpy.typing as npt
 from cooccur.baskets import Baskets
 from cooccur.evaluation.metrics import top_at
 from cooccur.evaluation.removal import hold_out, rank
+from cooccur.models.arrays import Array
 from cooccur.models.base import Floats, Model, Progress, Reason, silent
 from cooccur.models.parameters import parameter
 
@@ -44,7 +45,11 @@ class Mmmf(Model):
     name: ClassVar[str] = "mmmf"
     level: ClassVar[str] = "L2"
     score_is: ClassVar[str] = "reconstruction"
-    arrays: ClassVar[tuple[str, ...]] = ("F_", "fold_in_", "l2_")
+    arrays: ClassVar[Mapping[str, Array]] = {
+        "F_": Array("float32", "N,d"),
+        "fold_in_": Array("float32", "N,d"),
+        "l2_": Array("float32", "1", low=0),
+    }
 
     factors: int = parameter(64, "length d of the vectors", low=1, search=(16, 256))
     l2: float | None = parameter(
@@ -101,7 +106,7 @@ class Mmmf(Model):
     def _affinity(self, item: int) -> Floats:
         """The cosine of two items in the metric of the score: M_it / sqrt(M_ii M_tt) with M = F (F'F + l2 I)^-1 F'."""
         M = self.F_ @ self.fold_in_[item]
-        own = np.sqrt(np.einsum("td,td->t", self.F_, self.fold_in_))
+        own = np.sqrt(np.maximum(np.einsum("td,td->t", self.F_, self.fold_in_), 0))
         size = own * own[item]
         return np.asarray(np.divide(M, size, out=np.zeros_like(M), where=size > 0))
 

@@ -17,6 +17,8 @@ A basket without a known item says nothing and gets the items' shares of all occ
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -27,6 +29,7 @@ from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.errors import ParameterError
 from cooccur.models import layers
+from cooccur.models.arrays import Array
 from cooccur.models.base import Floats, Model, Progress
 from cooccur.models.parameters import parameter
 from cooccur.models.trained import Trained
@@ -48,7 +51,13 @@ class MultVae(Trained):
     name: ClassVar[str] = "multvae"
     level: ClassVar[str] = "Lk"
     score_is: ClassVar[str] = "log-probability of being the next item"
-    arrays: ClassVar[tuple[str, ...]] = ("E_", "layers_", "sizes_", "R_", "b_")
+    arrays: ClassVar[Mapping[str, Array]] = {
+        "E_": Array("float32", "N,first"),
+        "layers_": Array("float32", "inner"),
+        "sizes_": Array("int64", "depth", low=1),
+        "R_": Array("float32", "N,last"),
+        "b_": Array("float32", "N"),
+    }
 
     hidden: str | None = parameter(
         None, "widths from the items to z; none: 600x200, at most 4 N and N", search=[None, "200", "300x100"]
@@ -88,6 +97,11 @@ class MultVae(Trained):
         self.sizes_: npt.NDArray[np.int64] = np.array(kept.sizes, dtype=np.int64)
         self.R_: Floats = kept.vae.R.detach().numpy()
         self.b_: Floats = kept.vae.b.detach().numpy()
+
+    def _check_learned(self) -> None:
+        sizes = tuple(self.sizes_.tolist()) or (-1,)
+        kinds = shapes(sizes, self.variational)
+        layers.check(self, kinds[0][0], sum(math.prod(kind) for kind in kinds), sizes[0])
 
     # -- asking -------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ orders come late, so on data made of combinations (the planted shop) raise rate 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,6 +22,7 @@ import numpy.typing as npt
 
 from cooccur import kernels
 from cooccur.baskets import Baskets
+from cooccur.models.arrays import Array
 from cooccur.models.base import Floats, Progress
 from cooccur.models.energy import LogOdds
 from cooccur.models.parameters import parameter
@@ -47,7 +49,11 @@ class Rbm(LogOdds, Trained):
     name: ClassVar[str] = "rbm"
     level: ClassVar[str] = "Lk"
     score_is: ClassVar[str] = "log-odds given the basket"
-    arrays: ClassVar[tuple[str, ...]] = ("b_", "W_", "c_")
+    arrays: ClassVar[Mapping[str, Array]] = {
+        "b_": Array("float32", "N"),
+        "W_": Array("float32", "N,hidden", low=-LARGEST, high=LARGEST),
+        "c_": Array("float32", "hidden"),
+    }
 
     hidden: int = parameter(64, "hidden units", low=1, search=(16, 256))
     steps: int = parameter(1, "Gibbs steps k of a learning step", low=1)

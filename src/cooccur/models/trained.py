@@ -90,7 +90,7 @@ class Trained(Model):
             raise InputError(
                 f"{len(unknown)} items that the model does not know, {unknown[0]!r} among them; fit it anew"
             )
-        self.calibration_ = None  # it was learned for the model as it was
+        self.calibration_, self.notes_ = None, {}  # they were made for the model as it was
         self._run(known, None, progress, epochs, fresh=False, callbacks=callbacks)
         return self
 

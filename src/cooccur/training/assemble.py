@@ -110,7 +110,8 @@ def assemble(
     if needed:
         pairs = support.choose(baskets, model.memory)
         again = rivals.weighted_sum(rivals.learn(tuple(needed), baskets, pairs, progress), list(needed.values()))
-        model.starts_, model.columns_, model.weights_ = again.W.indptr.astype(np.int64), again.W.indices, again.W.data
+        model.starts_, model.weights_ = again.W.indptr.astype(np.int64), again.W.data
+        model.columns_ = again.W.indices.astype(np.int32)
         model.b_ = _float(model.b_ + again.c)
     _temper(model, removals.complete()[:TEMPER_RECORDS])
 

@@ -105,7 +105,7 @@ class DaeLearner(Learner):
             flat = np.split(model.layers_, np.cumsum([part.numel() for part in self.inner])[:-1])
             old = [(E, model.E_), (R, model.R_), (b, model.b_), *zip(self.inner, flat, strict=True)]
             for tensor, array in old:
-                tensor.copy_(torch.from_numpy(array.reshape(tensor.shape)))
+                tensor.copy_(torch.tensor(array.reshape(tensor.shape)))  # the arrays of a loaded model are read-only
         for part in (E, *self.inner):
             part.requires_grad_()
         # E moves in units of its first size: the longer the records, the more a step of it moves the hidden layer

@@ -72,7 +72,7 @@ class EnergyLearner(Learner):
         rate = m.pair_rate / max(1.0, float(baskets.lengths.mean()))  # a record's log-odds are a sum over its items
         settings = {"rate": rate, "decay": m.pair_decay, "tied": tied, "adaptive": m.optimiser == "adaptive"}
         if not fresh:
-            pairs = PairTerm.zeros(m.starts_, m.columns_, caution=m.caution, **settings)
+            pairs = PairTerm.zeros(m.starts_.copy(), m.columns_.copy(), caution=m.caution, **settings)
             pairs.weights[:] = m.weights_
             return pairs
         chosen = support.choose(baskets, m.memory, progress)
@@ -102,11 +102,11 @@ class EnergyLearner(Learner):
         assert e.R is not None
         assert e.E is not None
         with torch.no_grad():
-            e.R.copy_(torch.from_numpy(m.R_))
-            e.E.copy_(torch.from_numpy(m.E_))
+            e.R.copy_(torch.tensor(m.R_))  # not from_numpy: the arrays of a loaded model are read-only
+            e.E.copy_(torch.tensor(m.E_))
             at = 0
             for part in (part for layer in e.layers for part in layer if part is not None):
-                part.copy_(torch.from_numpy(m.layers_[at : at + part.numel()]).reshape(part.shape))
+                part.copy_(torch.tensor(m.layers_[at : at + part.numel()]).reshape(part.shape))
                 at += part.numel()
 
     # -- the learner ----------------------------------------------------------------------------------
