@@ -138,7 +138,7 @@ class Model(ModelView, ABC):
         """What a score says as a probability, where it says one."""
         return None
 
-    def _check_learned(self) -> None:  # noqa: B027
+    def _check_learned(self) -> None:
         """Whether the arrays fit each other, as far as `arrays` cannot say it; a ValueError says what does not."""
 
     def _affinity(self, item: int) -> Floats:
