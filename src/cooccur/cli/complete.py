@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cooccur.cli.data import load
+from cooccur.cli import batch
 from cooccur.cli.options import Json, Many, ModelFile, Reading, Threads, unfolded
-from cooccur.cli.output import bar, check_output, console, decimals, print_json, progress, say
+from cooccur.cli.output import bar, check_output, console, decimals, print_json, say
 from cooccur.errors import InputError
 from cooccur.near import did_you_mean
 
 if TYPE_CHECKING:
     from cooccur.models.base import Completion, Model, Reason
-
-ENDINGS = (".parquet", ".csv", ".jsonl")
-_BLOCKS = 50  # of records, so that the progress moves
 
 
 @unfolded
@@ -33,7 +29,8 @@ def complete(
         str | None, typer.Option("--input", metavar="FILE", help="Complete every record of this file.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help=f"Where --input goes: {', '.join(ENDINGS)}.")
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help=f"Where --input goes: {', '.join(batch.ENDINGS)}."),
     ] = None,
     threads: Threads = None,
     as_json: Json = False,
@@ -53,8 +50,8 @@ def complete(
     if output is None and not as_json:
         raise typer.BadParameter("say where the answers go: -o FILE, or --json", param_hint="--input")
     if output:
-        check_output(output, ENDINGS)
-    _complete_many(load_model(file), source, reading, k, output, as_json)
+        check_output(output, batch.ENDINGS)
+    batch.complete_many(load_model(file), source, reading, k, output, as_json)
 
 
 def similar(
@@ -133,58 +130,3 @@ def _parts(reason: Reason) -> list[tuple[str, float]]:
     parts += [("by itself", reason.prior), ("the items together", reason.rest)]
     parts += [(f"  of it lost without {item}", share) for item, share in reason.hidden]
     return [(words, value) for words, value in parts if abs(value) > 1e-6 * abs(reason.score)]
-
-
-def _complete_many(
-    model: Model, source: str, reading: Reading, k: int, output: Path | None, as_json: bool
-) -> None:  # fmt: skip
-    import numpy as np
-
-    baskets = load(source, reading)
-    known, unknown = baskets.with_vocabulary(model.items_)
-    if unknown:
-        say(f"warning: {len(unknown):,} items are unknown to the model and were left out, such as {unknown[0]!r}")
-    if empty := int((known.lengths == 0).sum()):
-        say(f"warning: {empty:,} records have no known item; they get what the model suggests to an empty one")
-    parts = []
-    step = max(1, -(-len(known) // _BLOCKS))
-    with progress(f"completing {len(known):,} records") as report:
-        for start in range(0, len(known), step):
-            parts.append(model.complete_batch(known[start : start + step], k))
-            report(min(1.0, (start + step) / len(known)), f"completing {len(known):,} records")
-    items, scores = (np.concatenate([getattr(part, what) for part in parts]) for what in ("items", "scores"))
-    row, rank = np.nonzero(items >= 0)
-    columns: dict[str, Any] = {
-        "record": known.records[row].tolist(),
-        "rank": (rank + 1).tolist(),
-        "item": model.items_[items[row, rank]].tolist(),
-        "score": scores[row, rank],
-    }
-    if model.probability(0.0) is not None:
-        columns["probability"] = [model.probability(float(score)) for score in scores[row, rank]]
-    if output:
-        _write(columns, output)
-    about = {"model": model.name, "records": len(known), "rows": len(row), "unknown": unknown}
-    if not as_json:
-        console().print(f"{len(known):,} records completed: {len(row):,} rows in {output}", soft_wrap=True)
-    elif output:
-        print_json(about | {"file": str(output)})
-    else:
-        columns["score"] = columns["score"].tolist()
-        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-        print_json(about | {"completions": rows})
-
-
-def _write(columns: dict[str, Any], path: Path) -> None:
-    import polars as pl
-
-    from cooccur.files import whole_path
-
-    frame = pl.DataFrame(columns)
-    writers: dict[str, Callable[[Path], Any]] = {
-        ".parquet": frame.write_parquet,
-        ".csv": frame.write_csv,
-        ".jsonl": frame.write_ndjson,
-    }
-    with whole_path(path) as temporary:
-        writers[path.suffix.lower()](temporary)
