@@ -223,7 +223,8 @@ def model_key(model: Model) -> str:
         arrays += calibration.arrays().values()
     for array in arrays:
         digest.update(f"{array.dtype} {array.shape}".encode())
-        digest.update(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
+        flat: Any = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        digest.update(flat)
     return digest.hexdigest()
 
 
