@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cooccur import memory
 from cooccur.baskets import Baskets
 from cooccur.errors import InputError, ParameterError
 from cooccur.models.base import Model, Progress, silent
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 ROWS = 200_000  # of the output in a part
+WHOLE = "a basket a line, or a list in each row, goes through in pieces"
 _HEAD = 2**20  # bytes at the input's beginning that are looked at to know it again
 REMEMBERED = 1000  # unknown names
 
@@ -147,11 +149,13 @@ def completions(
     elif of_items:  # which items are frequent is known when all records are
         from cooccur.reading import read_report
 
+        memory.check_file(source, WHOLE)
         whole, report = read_report(source, **(reading or {}))
     else:
         with _opened(source) as (stream, share):
             whole, report = read_rows(
                 stream, lambda piece: complete(piece, share(piece)), size=size, after=after, records=before,
+                whole=lambda: memory.check_file(source, WHOLE),
                 **(reading or {}),
             )  # fmt: skip
     if whole is not None:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
+BYTES_A_PAIR = 20  # while it is learned: column, weight, accumulator, the best epoch's copy, the batch's gradient
+FEW = 1_000_000  # pairs that take no memory to speak of
+
+
 def cooccurrence(baskets: Baskets, length: float = 0.0) -> csr_matrix:
     """(n_items, n_items) float32 CSR of C with record weights `w_v = |I_v|^-length`.
 
@@ -30,6 +34,23 @@ def cooccurrence(baskets: Baskets, length: float = 0.0) -> csr_matrix:
     C = (V.T.tocsr() @ weighted).tocsr()
     C.sort_indices()
     return _without_diagonal(C)
+
+
+def expected_pairs(baskets: Baskets, sample: int = 128) -> int:
+    """About how many pairs occur, each in both directions: counted for a sample of the items, rare and frequent.
+
+    >>> expected_pairs(Baskets.from_lists([["a", "b"], ["a", "b", "c"]]))
+    8
+    """
+    most = int((baskets.lengths * (baskets.lengths - 1)).sum())
+    if most < FEW:  # not worth a closer look
+        return most
+    order = np.argsort(-baskets.frequencies, kind="stable")
+    chosen = order[np.linspace(0, len(order) - 1, min(sample, len(order))).astype(np.int64)]
+    V = baskets.matrix
+    seen = V[:, chosen].T.tocsr() @ V
+    share = len(order) / len(chosen)
+    return min(most, int(share * (seen.nnz - np.count_nonzero(baskets.frequencies[chosen]))))
 
 
 def _without_diagonal(C: csr_matrix) -> csr_matrix:

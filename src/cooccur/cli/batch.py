@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cooccur import memory
 from cooccur.cli.data import check_there, load
 from cooccur.cli.options import Reading
 from cooccur.cli.output import console, print_json, progress, say
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
     from cooccur.models.base import Model
 
 ENDINGS = (".parquet", ".csv", ".jsonl")
+
+
+def check_model(file: Path) -> None:
+    """Whether the model will fit into memory: it is read whole, and its largest array may be copied once."""
+    if file.is_file():
+        memory.check(2 * file.stat().st_size, f"{file}: asking this model", lambda room: "raise --memory")
 
 
 def complete_many(

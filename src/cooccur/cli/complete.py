@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cooccur.cli import batch
-from cooccur.cli.options import Json, Many, ModelFile, Reading, Threads, unfolded
+from cooccur.cli.options import Json, Many, Memory, ModelFile, Reading, Threads, unfolded
 from cooccur.cli.output import bar, check_output, console, decimals, print_json, say
 from cooccur.errors import InputError
 from cooccur.near import did_you_mean
@@ -32,12 +32,14 @@ def complete(
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help=f"Where --input goes: {', '.join(batch.ENDINGS)}."),
     ] = None,
+    memory: Memory = None,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
     """Say what a basket lacks. Each argument is one item's name; quote names with spaces."""
     from cooccur.storage import load as load_model
 
+    batch.check_model(file)
     if source is None and not items:
         raise typer.BadParameter("give at least one item, or --input FILE", param_hint="ITEM")
     if source is None:

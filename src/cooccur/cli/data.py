@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from cooccur import memory
 from cooccur.cli.options import Reading
 from cooccur.cli.output import Progress, progress, say
 from cooccur.errors import InputError, ParameterError
@@ -54,6 +55,7 @@ def _read(data: str, reading: Reading, report: Progress, names: list[str]) -> tu
     from cooccur.reading import read_report
 
     check_there(data, names)
+    memory.check_file(data, "give a part of it, or raise --memory")
     # A parquet file is read from its path, with nothing to count on the way.
     if data == "-" or not sys.stderr.isatty() or not Path(data).is_file() or data.endswith((".parquet", ".pq")):
         return read_report(data, **reading.reader())

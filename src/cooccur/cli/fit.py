@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from cooccur.cli.data import load
-from cooccur.cli.options import Data, Json, Reading, Threads, unfolded
+from cooccur.cli.options import Data, Json, Memory, Reading, Threads, unfolded
 from cooccur.cli.output import check_output, console, print_json, progress, say, size
 from cooccur.errors import ParameterError
 
@@ -28,6 +28,7 @@ def fit(
     calibrate: Annotated[
         float, typer.Option(metavar="SHARE", min=0, max=0.5, help="Hold out this share to calibrate probabilities on.")
     ] = 0.0,
+    memory: Memory = None,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
@@ -42,6 +43,7 @@ def fit(
     if seed is not None and "random_state" in learner.get_params():
         learner.set_params(random_state=seed)
     baskets = load(data, reading)
+    learner.check_memory(baskets)
     start = time.perf_counter()
     with progress(f"learning {model}") as report:
         if calibrate:

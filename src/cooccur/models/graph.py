@@ -18,7 +18,7 @@ from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.models.base import Floats, Model, Progress, Reason
 from cooccur.models.parameters import parameter
-from cooccur.pairs import cooccurrence
+from cooccur.pairs import cooccurrence, expected_pairs
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -30,6 +30,9 @@ class Graph(Model):
 
     level: ClassVar[str] = "L2"
     arrays: ClassVar[tuple[str, ...]] = ("starts_", "columns_", "weights_")
+
+    def estimate(self, baskets: Baskets) -> int:
+        return super().estimate(baskets) + 28 * expected_pairs(baskets)
 
     def _keep(self, C: csr_matrix, source: float, target: float) -> None:
         n = np.maximum(self.frequencies_, 1).astype(np.float32)

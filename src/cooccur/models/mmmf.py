@@ -53,6 +53,10 @@ class Mmmf(Model):
     iterations: int = parameter(30, "turns at most", low=1)
     random_state: int = parameter(0, "seed of the first item vectors and of the held-out records", low=0)
 
+    def estimate(self, baskets: Baskets) -> int:
+        vectors = 24 * self.factors * (len(baskets) + baskets.n_items)
+        return super().estimate(baskets) + 24 * baskets.nnz + vectors
+
     def _fit(self, baskets: Baskets, progress: Progress) -> None:
         l2 = self.l2 or self._choose_l2(baskets, lambda share, words: progress(0.8 * share, words))
         self.l2_ = np.array([l2], dtype=np.float32)

@@ -30,12 +30,19 @@ class Piece(NamedTuple):
 
 
 def read_rows(
-    source: Any, take: Callable[[Piece], None], *, size: int, after: int = 0, records: int = 0, **options: Any
+    source: Any,
+    take: Callable[[Piece], None],
+    *,
+    size: int,
+    after: int = 0,
+    records: int = 0,
+    whole: Callable[[], None] = lambda: None,
+    **options: Any,
 ) -> tuple[Baskets | None, Report]:
     """Hand over pieces of at most `size` records as they are read; or, where that cannot be, give all the baskets.
 
     Each row is a record of its own, even if two have the same id. `after` and `records`: go on behind a piece that
-    ended so. The options are those of `cooccur.read`.
+    ended so. `whole` is called before a file is read whole, and may raise. The options are those of `cooccur.read`.
 
     >>> import io
     >>> pieces = []
@@ -47,7 +54,7 @@ def read_rows(
     made: list[Rows] = []
 
     def collector(tally: Tally) -> Rows:
-        made.append(Rows(tally, take, size, after, records))
+        made.append(Rows(tally, take, size, after, records, whole))
         return made[0]
 
     baskets, report = read_stream(source, options_of(**options), BLOCK, collector)
@@ -59,11 +66,19 @@ def read_rows(
 class Rows(Collector):
     """Hands each block over as baskets, once it is known that a row is a record; until then a plain collector."""
 
-    def __init__(self, tally: Tally, take: Callable[[Piece], None], size: int, after: int, records: int) -> None:
+    def __init__(
+        self,
+        tally: Tally,
+        take: Callable[[Piece], None],
+        size: int,
+        after: int,
+        records: int,
+        whole: Callable[[], None],
+    ) -> None:
         super().__init__(tally)
         self.by_row = False
         self.after, self.seen = after, records
-        self._take, self._size = take, size
+        self._take, self._size, self._whole = take, size, whole
 
     def each_row(self) -> bool:
         self.by_row = True
@@ -74,6 +89,8 @@ class Rows(Collector):
         keep: Mask | None = None, checks: Sequence[Check] = (),
     ) -> None:  # fmt: skip
         if not self.by_row:
+            if not self._pairs:
+                self._whole()
             super().add(numbers, item, owner=owner, record=record, keep=keep, checks=checks)
             return
         self._rows = 0
