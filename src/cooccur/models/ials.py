@@ -72,7 +72,9 @@ class Ials(Model):
 
     def estimate(self, baskets: Baskets) -> int:
         vectors = 16 * self.factors * (len(baskets) + baskets.n_items)
-        return super().estimate(baskets) + 24 * baskets.nnz + vectors + memory.loading("numba")
+        return (
+            super().estimate(baskets) + 24 * baskets.nnz + vectors + (memory.loading("numba") if self.l2 is None else 0)
+        )
 
     def _fit(self, baskets: Baskets, progress: Progress) -> None:
         _implicit()  # if it is missing, say so now

@@ -21,6 +21,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from cooccur import memory
 from cooccur.baskets import Baskets
 from cooccur.evaluation.metrics import top_at
 from cooccur.evaluation.removal import hold_out, rank
@@ -55,7 +56,9 @@ class Mmmf(Model):
 
     def estimate(self, baskets: Baskets) -> int:
         vectors = 24 * self.factors * (len(baskets) + baskets.n_items)
-        return super().estimate(baskets) + 24 * baskets.nnz + vectors
+        return (
+            super().estimate(baskets) + 24 * baskets.nnz + vectors + (memory.loading("numba") if self.l2 is None else 0)
+        )
 
     def _fit(self, baskets: Baskets, progress: Progress) -> None:
         l2 = self.l2 or self._choose_l2(baskets, lambda share, words: progress(0.8 * share, words))

@@ -25,7 +25,7 @@ from cooccur.reading.text import plain_lines
 if TYPE_CHECKING:
     import polars as pl
 
-SLICE = 16 * 2**20  # bytes of a parquet file's rows that are read at once, where they need not be read all at once
+SLICE = 4 * 2**20  # bytes of a parquet file's rows that are read at once, where they need not be read all at once
 _NO_RATING = "no threshold, so every row counts; say --threshold '>= 4' to keep high ratings"
 
 
