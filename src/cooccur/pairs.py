@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 BYTES_A_PAIR = 20  # while it is learned: column, weight, accumulator, the best epoch's copy, the batch's gradient
-FEW = 1_000_000  # pairs that take no memory to speak of
+FEW = 100_000  # pairs that take no memory to speak of
 
 
 def cooccurrence(baskets: Baskets, length: float = 0.0) -> csr_matrix:
