@@ -13,8 +13,10 @@ from cooccur.errors import CooccurError
 
 
 @contextlib.contextmanager
-def whole_path(path: str | Path) -> Iterator[Path]:
+def whole_path(path: str | Path, folder: Path | None = None) -> Iterator[Path]:
     """A temporary path to write to; it becomes `path` only when the block ends without an error.
+
+    The temporary file is beside it, or in `folder` on the same disk: a killed process leaves it there.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -25,7 +27,7 @@ def whole_path(path: str | Path) -> Iterator[Path]:
     """
     target = Path(path)
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+        handle, name = tempfile.mkstemp(dir=folder or target.parent, prefix=f".{target.name}.", suffix=".part")
     except OSError as error:
         raise CooccurError(f"{target}: cannot write there ({error.strerror}); choose another folder") from None
     os.close(handle)

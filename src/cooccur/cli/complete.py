@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cooccur.cli.data import load
-from cooccur.cli.options import Json, Many, ModelFile, Reading, Threads, unfolded
-from cooccur.cli.output import check_output, console, print_json, progress, say
+from cooccur.cli import batch
+from cooccur.cli.options import Json, Many, Memory, ModelFile, Reading, Threads, unfolded
+from cooccur.cli.output import check_output, console, print_json, say
 from cooccur.cli.suggestions import print_suggestions
 from cooccur.cli.titles import resolve
 
 if TYPE_CHECKING:
     from cooccur.models.base import Model
-
-ENDINGS = (".parquet", ".csv", ".jsonl")
-_BLOCKS = 50  # of records, so that the progress moves
 
 
 @unfolded
@@ -35,14 +31,17 @@ def complete(
         str | None, typer.Option("--input", metavar="FILE", help="Complete every record of this file.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help=f"Where --input goes: {', '.join(ENDINGS)}.")
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help=f"Where --input goes: {', '.join(batch.ENDINGS)}."),
     ] = None,
+    memory: Memory = None,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
     """Say what a basket lacks. Each argument is one item's name; quote names with spaces."""
     from cooccur.storage import load as load_model
 
+    batch.check_model(file)
     if source is None and not items:
         raise typer.BadParameter("give at least one item, or --input FILE", param_hint="ITEM")
     if source is None:
@@ -55,8 +54,8 @@ def complete(
     if output is None and not as_json:
         raise typer.BadParameter("say where the answers go: -o FILE, or --json", param_hint="--input")
     if output:
-        check_output(output, ENDINGS)
-    _complete_many(load_model(file), source, reading, k, output, as_json)
+        check_output(output, batch.ENDINGS)
+    batch.complete_many(load_model(file), source, reading, k, output, as_json)
 
 
 def similar(
@@ -113,58 +112,3 @@ def _complete_one(model: Model, items: list[str], k: int, explain: bool, as_json
         what = "probability given the basket" + ("; reasons in log-odds" if reasons else "")
     console().print(f"{', '.join(map(name, found.basket)) or 'an empty basket'} · {what} ({model.name})")
     print_suggestions(found, reasons)
-
-
-def _complete_many(
-    model: Model, source: str, reading: Reading, k: int, output: Path | None, as_json: bool
-) -> None:  # fmt: skip
-    import numpy as np
-
-    baskets = load(source, reading)
-    known, unknown = baskets.with_vocabulary(model.items_)
-    if unknown:
-        say(f"warning: {len(unknown):,} items are unknown to the model and were left out, such as {unknown[0]!r}")
-    if empty := int((known.lengths == 0).sum()):
-        say(f"warning: {empty:,} records have no known item; they get what the model suggests to an empty one")
-    parts = []
-    step = max(1, -(-len(known) // _BLOCKS))
-    with progress(f"completing {len(known):,} records") as report:
-        for start in range(0, len(known), step):
-            parts.append(model.complete_batch(known[start : start + step], k))
-            report(min(1.0, (start + step) / len(known)), f"completing {len(known):,} records")
-    items, scores = (np.concatenate([getattr(part, what) for part in parts]) for what in ("items", "scores"))
-    row, rank = np.nonzero(items >= 0)
-    columns: dict[str, Any] = {
-        "record": known.records[row].tolist(),
-        "rank": (rank + 1).tolist(),
-        "item": model.items_[items[row, rank]].tolist(),
-        "score": scores[row, rank],
-    }
-    if model.probability(0.0) is not None:
-        columns["probability"] = [model.probability(float(score)) for score in scores[row, rank]]
-    if output:
-        _write(columns, output)
-    about = {"model": model.name, "records": len(known), "rows": len(row), "unknown": unknown}
-    if not as_json:
-        console().print(f"{len(known):,} records completed: {len(row):,} rows in {output}", soft_wrap=True)
-    elif output:
-        print_json(about | {"file": str(output)})
-    else:
-        columns["score"] = columns["score"].tolist()
-        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-        print_json(about | {"completions": rows})
-
-
-def _write(columns: dict[str, Any], path: Path) -> None:
-    import polars as pl
-
-    from cooccur.files import whole_path
-
-    frame = pl.DataFrame(columns)
-    writers: dict[str, Callable[[Path], Any]] = {
-        ".parquet": frame.write_parquet,
-        ".csv": frame.write_csv,
-        ".jsonl": frame.write_ndjson,
-    }
-    with whole_path(path) as temporary:
-        writers[path.suffix.lower()](temporary)

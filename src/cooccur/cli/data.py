@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from cooccur import memory
 from cooccur.cli.options import Reading
 from cooccur.cli.output import Progress, progress, say
 from cooccur.errors import InputError, ParameterError
@@ -40,15 +41,21 @@ def load(data: str, reading: Reading) -> Baskets:
     return kept
 
 
-def _read(data: str, reading: Reading, report: Progress, names: list[str]) -> tuple[Baskets, Any]:
-    from cooccur.reading import read_report
-
+def check_there(data: str, names: list[str]) -> None:
+    """Whether there is such a file; `names`: of the datasets, one of which may be meant."""
     if data != "-" and not Path(data).exists():
         near = get_close_matches(data.lower(), names, n=1)
         guess = f"did you mean {near[0]}? " if near else ""
         raise InputError(
             f"{data}: no such file, and no dataset of that name; {guess}the datasets are {', '.join(names)}"
         )
+
+
+def _read(data: str, reading: Reading, report: Progress, names: list[str]) -> tuple[Baskets, Any]:
+    from cooccur.reading import read_report
+
+    check_there(data, names)
+    memory.check_file(data, "give a part of it, or raise --memory")
     # A parquet file is read from its path, with nothing to count on the way.
     if data == "-" or not sys.stderr.isatty() or not Path(data).is_file() or data.endswith((".parquet", ".pq")):
         return read_report(data, **reading.reader())

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cooccur.cli.data import load
-from cooccur.cli.options import Data, Json, Reading, Threads, unfolded
+from cooccur.cli.options import Data, Json, Memory, Reading, Threads, unfolded
 from cooccur.cli.output import check_output, console, progress, say
 
 
@@ -40,6 +40,7 @@ def evaluate(
         typer.Option("-o", "--output", metavar="FILE", help="Report, by its ending .md .tex .csv .json .txt."),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of the folds and the removals.")] = 0,
+    memory: Memory = None,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
@@ -53,6 +54,8 @@ def evaluate(
     for model in models:
         make_model(model)
     baskets = load(data, reading)
+    for model in models:  # each would ask by itself, but after those before it have learned
+        make_model(model).check_memory(baskets)
     command = shlex.join(["cooccur", *context.obj])
     ks = tuple(dict.fromkeys(top or (1, 10)))
     with progress("evaluating") as shown:

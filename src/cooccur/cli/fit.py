@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cooccur.cli.data import load
-from cooccur.cli.options import Data, Json, Reading, Threads, unfolded
+from cooccur.cli.options import Data, Json, Memory, Reading, Threads, unfolded
 from cooccur.cli.output import check_output, console, print_json, progress, say, size
 from cooccur.cli.titles import load_titles, titles_of
 from cooccur.errors import ParameterError
@@ -48,6 +48,7 @@ def fit(
     half: Annotated[
         bool, typer.Option("--half", help="Keep the pair weights in half precision: a smaller file, see the docs.")
     ] = False,
+    memory: Memory = None,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
@@ -67,6 +68,7 @@ def fit(
     with _checkpointed(learner, checkpoint, every, resume) as options:
         baskets = load(data, reading)
         learner.titles_ = titles_of(baskets, named, titles)
+        learner.check_memory(baskets)
         start = time.perf_counter()
         with progress(f"learning {model}") as report:
             if calibrate:

@@ -16,6 +16,7 @@ from typing import Annotated, Any, ClassVar, get_type_hints
 
 import typer
 
+from cooccur import memory
 from cooccur.errors import CooccurError
 
 
@@ -113,6 +114,10 @@ def _set_threads(number: int | None) -> None:
         os.environ[f"{library}_NUM_THREADS"] = str(number)
 
 
+def _set_memory(size: str | None) -> None:
+    memory.LIMIT.set(None if size is None else memory.parse(size))
+
+
 def examples(*lines: str) -> str:
     """The end of a command's help; the backspace asks click to keep the line breaks."""
     return "\n".join(("\b", "Examples:", *(f"  {line}" for line in lines)))
@@ -131,3 +136,10 @@ Threads = Annotated[
     int | None,
     typer.Option("--threads", metavar="N", min=1, help="Use N threads; all cores if left out.", callback=_set_threads),
 ]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory", metavar="SIZE", callback=_set_memory,
+        help="What the process may take, as in 8G; 80 % of what is free if left out.",
+    ),
+]  # fmt: skip

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cooccur.cli.data import load
-from cooccur.cli.options import Data, Json, Reading, Threads, unfolded
+from cooccur.cli.options import Data, Json, Memory, Reading, Threads, unfolded
 from cooccur.cli.output import check_output, console, print_json, progress, say
 
 if TYPE_CHECKING:
@@ -38,12 +38,14 @@ def tune(
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="The result with all trials, as JSON.")
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of the held-out records and the search.")] = 0,
+    memory: Memory = None,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
     """Search better settings of a model, on records held out of the data."""
     from cooccur.files import whole
     from cooccur.measure import versions
+    from cooccur.models import make_model
     from cooccur.tuning import space_to_search
     from cooccur.tuning import tune as search
 
@@ -52,6 +54,7 @@ def tune(
             check_output(path, endings)
     space_to_search(model)  # a misspelt model is found before a large file is read
     baskets = load(data, reading)
+    make_model(model).check_memory(baskets)
     with progress(f"tuning {model}") as shown:
         found = search(baskets, model, budget=budget, seed=seed, study=study, progress=shown)
     if found.interrupted:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from cooccur import ops
+from cooccur import memory, ops
 from cooccur.baskets import Baskets, Names
 from cooccur.errors import CooccurError, InputError, NotFittedError, ParameterError
 from cooccur.models.arrays import Array
@@ -149,12 +149,30 @@ class Model(ModelView, ABC):
 
     # -- learning -----------------------------------------------------------------------------------
 
+    def estimate(self, baskets: Baskets) -> int:
+        """Bytes that learning from these records will need at its peak, beside the records; within a factor of two."""
+        return 4_000_000 + 24 * baskets.nnz
+
+    def check_memory(self, baskets: Baskets) -> None:
+        """Raise if that is more than there is room (see `cooccur.memory`), and say how many items would fit."""
+
+        def remedy(room: int) -> str:
+            fits, too_many = 0, baskets.n_items
+            while too_many - fits > max(1, fits // 50):
+                half = (fits + too_many) // 2
+                enough = self.estimate(baskets.filter(top_items=half)) <= room
+                fits, too_many = (half, too_many) if enough else (fits, half)
+            return f"--top-items {fits} would fit" if fits > 1 else "free some, or raise --memory"
+
+        memory.check(self.estimate(baskets), f"{self.name}: learning {baskets.n_items:,} items", remedy)
+
     def fit(self, baskets: Any, *, progress: Progress = silent) -> Self:
         """Learn from records: a `Baskets`, or anything that `as_baskets` takes."""
         self.check_parameters()
         training = as_baskets(baskets)
         if not len(training) or not training.nnz:
             raise InputError("no record with an item to learn from")
+        self.check_memory(training)
         self.items_: Names = training.items
         self.frequencies_: npt.NDArray[np.int64] = training.frequencies
         self.n_records_: int = len(training)

@@ -75,6 +75,9 @@ class Dae(Trained):
 
     # -- learning -----------------------------------------------------------------------------------
 
+    def _weights_an_item(self, n_items: int) -> int:
+        return self.widths()[0] + self.widths()[-1]
+
     def _learner(self, baskets: Baskets, fresh: bool, progress: Progress) -> Learner:
         from cooccur.training.dae_learner import DaeLearner
 

@@ -27,6 +27,7 @@ from cooccur.models.base import Floats, Model, Progress, Reason
 from cooccur.models.energy import LogOdds
 from cooccur.models.parameters import parameter
 from cooccur.models.trained import Trained
+from cooccur.pairs import BYTES_A_PAIR, expected_pairs
 
 if TYPE_CHECKING:
     from cooccur.training.energy_learner import EnergyLearner
@@ -95,6 +96,13 @@ class PseudoLikelihood(LogOdds, Trained):
         return {"rate": self._rate()} | ({"pair_rate": self.pair_rate} if self._terms().pairs else {})
 
     # -- learning -----------------------------------------------------------------------------------
+
+    def _weights_an_item(self, n_items: int) -> int:
+        widths = self._terms().widths
+        return sum(widths) + sum(widths[:1])
+
+    def estimate(self, baskets: Baskets) -> int:
+        return super().estimate(baskets) + 28 * min(expected_pairs(baskets), self.memory * 1_000_000 // BYTES_A_PAIR)
 
     def _learner(self, baskets: Baskets, fresh: bool, progress: Progress) -> Learner:
         from cooccur.training.energy_learner import EnergyLearner
@@ -220,6 +228,12 @@ class Dem(PseudoLikelihood):
         Model.check_parameters(self)
         if not (self.widths() or self.pairs != "no" or self.bias):
             raise ParameterError("dem: no bias, no pairs and no hidden layer; keep one of them")
+
+    def estimate(self, baskets: Baskets) -> int:
+        from cooccur.models.ease import Ease
+
+        closed = self.pairs in ("auto", "closed")
+        return super().estimate(baskets) + (Ease().estimate(baskets) if closed else 0)
 
     def _terms(self) -> Terms:
         learned, start = self.pairs == "learned" or self._too_few, START[self._start]

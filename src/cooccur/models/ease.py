@@ -61,6 +61,10 @@ class Ease(Model):
     length: float = parameter(0.0, "a record of L items weighs L^-length", low=0, high=3)
     max_items: int = parameter(20_000, "only so many items, the most frequent, take part", low=1)
 
+    def estimate(self, baskets: Baskets) -> int:
+        n = min(self.max_items, int(np.count_nonzero(baskets.frequencies)))
+        return super().estimate(baskets) + 4 * n * n + 12 * min(n, BLOCK) * n
+
     def _fit(self, baskets: Baskets, progress: Progress) -> None:
         most = np.argsort(-baskets.frequencies, kind="stable")[: self.max_items]
         mean_length = baskets.nnz / np.count_nonzero(baskets.lengths)

@@ -19,7 +19,7 @@ from cooccur.baskets import Baskets
 from cooccur.models.arrays import PAIRS, Array
 from cooccur.models.base import Floats, Model, Progress, Reason
 from cooccur.models.parameters import parameter
-from cooccur.pairs import cooccurrence
+from cooccur.pairs import cooccurrence, expected_pairs
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -31,6 +31,9 @@ class Graph(Model):
 
     level: ClassVar[str] = "L2"
     arrays: ClassVar[Mapping[str, Array]] = PAIRS
+
+    def estimate(self, baskets: Baskets) -> int:
+        return super().estimate(baskets) + 28 * expected_pairs(baskets)
 
     def _keep(self, C: csr_matrix, source: float, target: float) -> None:
         n = np.maximum(self.frequencies_, 1).astype(np.float32)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from cooccur import memory
 from cooccur.baskets import Baskets
 from cooccur.errors import CooccurError
 from cooccur.evaluation.metrics import top_at
@@ -73,6 +74,12 @@ class Ials(Model):
     random_state: int = parameter(0, "seed of the first item vectors and of the held-out records", low=0)
 
     # -- learning -----------------------------------------------------------------------------------
+
+    def estimate(self, baskets: Baskets) -> int:
+        vectors = 16 * self.factors * (len(baskets) + baskets.n_items)
+        return (
+            super().estimate(baskets) + 24 * baskets.nnz + vectors + (memory.loading("numba") if self.l2 is None else 0)
+        )
 
     def _fit(self, baskets: Baskets, progress: Progress) -> None:
         _implicit()  # if it is missing, say so now

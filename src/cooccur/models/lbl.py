@@ -59,6 +59,9 @@ class Lbl(Trained):
 
     # -- learning -----------------------------------------------------------------------------------
 
+    def _weights_an_item(self, n_items: int) -> int:
+        return 2 * self.factors
+
     def _learner(self, baskets: Baskets, fresh: bool, progress: Progress) -> Learner:
         from cooccur.training.lbl_learner import LblLearner
 

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from cooccur import ops
+from cooccur import memory, ops
 from cooccur.baskets import Baskets
 from cooccur.evaluation.metrics import top_at
 from cooccur.evaluation.removal import hold_out, rank_block
@@ -23,7 +23,7 @@ from cooccur.models.arrays import PAIRS, Array
 from cooccur.models.base import Floats, Model, Progress, Reason
 from cooccur.models.graph import Graph
 from cooccur.models.parameters import parameter
-from cooccur.pairs import cooccurrence
+from cooccur.pairs import cooccurrence, expected_pairs
 
 WALKERS = 64  # records that share a pass over P
 
@@ -51,6 +51,9 @@ class Lrw(Model):
     )
     total: bool = parameter(False, "sum over the steps instead of the last one", search=[False, True])
     random_state: int = parameter(0, "seed of the held-out records", low=0)
+
+    def estimate(self, baskets: Baskets) -> int:
+        return super().estimate(baskets) + 38 * expected_pairs(baskets) + memory.loading("numba")
 
     def _fit(self, baskets: Baskets, progress: Progress) -> None:
         steps = self.steps or self._choose_steps(baskets, progress)

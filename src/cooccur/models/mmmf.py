@@ -21,6 +21,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from cooccur import memory
 from cooccur.baskets import Baskets
 from cooccur.evaluation.metrics import top_at
 from cooccur.evaluation.removal import hold_out, rank
@@ -57,6 +58,12 @@ class Mmmf(Model):
     )
     iterations: int = parameter(30, "turns at most", low=1)
     random_state: int = parameter(0, "seed of the first item vectors and of the held-out records", low=0)
+
+    def estimate(self, baskets: Baskets) -> int:
+        vectors = 24 * self.factors * (len(baskets) + baskets.n_items)
+        return (
+            super().estimate(baskets) + 24 * baskets.nnz + vectors + (memory.loading("numba") if self.l2 is None else 0)
+        )
 
     def _fit(self, baskets: Baskets, progress: Progress) -> None:
         l2 = self.l2 or self._choose_l2(baskets, lambda share, words: progress(0.8 * share, words))

@@ -85,6 +85,9 @@ class MultVae(Trained):
 
     # -- learning -----------------------------------------------------------------------------------
 
+    def _weights_an_item(self, n_items: int) -> int:
+        return 2 * self.widths(n_items)[0]
+
     def _learner(self, baskets: Baskets, fresh: bool, progress: Progress) -> Learner:
         from cooccur.training.multvae_learner import MultVaeLearner
 

@@ -70,6 +70,9 @@ class Rbm(LogOdds, Trained):
     )  # fmt: skip
     patience: int = parameter(10, "epochs without a better validation Top@10 before it stops", low=1)
 
+    def _weights_an_item(self, n_items: int) -> int:
+        return self.hidden
+
     def _learner(self, baskets: Baskets, fresh: bool, progress: Progress) -> Learner:
         from cooccur.training.rbm_learner import RbmLearner
 

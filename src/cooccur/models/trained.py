@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from cooccur import memory
 from cooccur.baskets import Baskets
 from cooccur.errors import InputError, ParameterError
 from cooccur.evaluation.removal import Removals, hold_out
@@ -55,6 +56,15 @@ class Trained(Model):
     def _rates(self) -> dict[str, float]:
         """The learning rates by their names: what to lower when the numbers blow up."""
         return {"rate": self.get_params()["rate"]}
+
+    def _weights_an_item(self, n_items: int) -> int:
+        """How many numbers the layers hold for each item."""
+        return 0
+
+    def estimate(self, baskets: Baskets) -> int:
+        """Weights, gradients, the optimiser's two averages, the best epoch and the kept one; and a batch's scores."""
+        an_item = 24 * self._weights_an_item(baskets.n_items) + 32 * (self.batch or 256)
+        return super().estimate(baskets) + memory.loading("torch", "numba") + an_item * baskets.n_items
 
     @abstractmethod
     def _learner(self, baskets: Baskets, fresh: bool, progress: Progress) -> Learner:

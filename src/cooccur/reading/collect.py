@@ -82,9 +82,14 @@ class Collector:
     def __init__(self, tally: Tally) -> None:
         self.tally = tally
         self.records, self.items = Vocabulary(), Vocabulary()
+        self.after = 0  # rows up to this number are not wanted
         self._named = False
         self._rows = 0
         self._pairs: list[tuple[Codes, Codes]] = []
+
+    def each_row(self) -> bool:
+        """A reader says that each row is a record; whether the rows are wanted piece by piece (see `rows.py`)."""
+        return False
 
     def add(
         self, numbers: Numbers, item: Codes, *, owner: npt.NDArray[Any] | None = None, record: Codes | None = None,

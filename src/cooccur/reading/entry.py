@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -62,22 +63,35 @@ def read_report(
     left out: 1 comment line
     note: read as pairs: two columns on the first 3 lines; if each line is one basket, say --format lines
     """
-    parsed = None if threshold is None else Threshold.parse(threshold)
-    options = Options(
-        format, spelled(separator), header, record, item, rating, parsed, missing, first, comment, encoding, skip_bad
-    )
+    options = options_of(
+        format=format, separator=separator, header=header, record=record, item=item, rating=rating,
+        threshold=threshold, missing=missing, first=first, comment=comment, encoding=encoding, skip_bad=skip_bad,
+    )  # fmt: skip
     if isinstance(source, (str, Path)) or hasattr(source, "read"):
-        return _from_stream(source, options, _block)
+        return read_stream(source, options, _block)
     return _from_memory(source, options)
 
 
-def _from_stream(source: Any, options: Options, block: int) -> tuple[Baskets, Report]:
-    from cooccur.reading.tables import read_jsonl, read_parquet
+def options_of(*, separator: str | None = None, threshold: str | Threshold | None = None, **others: Any) -> Options:
+    """The options as `read` takes them.
+
+    >>> options_of(separator="tab").separator
+    '\\t'
+    """
+    parsed = None if threshold is None else Threshold.parse(threshold)
+    return Options(separator=spelled(separator), threshold=parsed, **others)
+
+
+def read_stream(
+    source: Any, options: Options, block: int, collector: Callable[[Tally], Collector] = Collector
+) -> tuple[Baskets, Report]:
+    """From a path or an open stream."""
+    from cooccur.reading.tables import lists_in_json, read_jsonl, read_parquet
     from cooccur.reading.text import read_text
 
     name = streams.source_name(source)
     tally = Tally(name, options.skip_bad)
-    into = Collector(tally)
+    into = collector(tally)
     chunks = streams.chunks(source, name)
     head, chunks = streams.peek(chunks, lambda data: len(data) >= 4)
     starts_so = head.startswith(b"PAR1")
@@ -97,6 +111,8 @@ def _from_stream(source: Any, options: Options, block: int) -> tuple[Baskets, Re
     todo = plan(lines, options, tally)
     options.check(todo.format)
     blocks = streams.blocks(chunks, tally, block)
+    if todo.format in ("lines", "wide") or todo.cell or (todo.format == "jsonl" and lists_in_json(lines, options)):
+        into.each_row()
     if todo.format == "jsonl":
         read_jsonl(blocks, options, into)
     else:

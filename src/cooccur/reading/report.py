@@ -28,8 +28,8 @@ class Report:
     header: bool
     lines: int
     records: int
-    items: int
-    occurrences: int
+    items: int | None  # None: not counted, the file was read in pieces
+    occurrences: int | None
     duplicates: int
     blank: int
     comments: int
@@ -50,7 +50,7 @@ class Report:
             (self.comments, "comment line", ""), (self.blank, "blank line", ""), (self.skipped, "bad line", ""),
         ]  # fmt: skip
         out = ", ".join(_count(n, noun) + rest for n, noun, rest in left_out if n)
-        told = [f"read as {self.format}: {', '.join(_count(n, noun) for n, noun in counts)}"]
+        told = [f"read as {self.format}: {', '.join(_count(n, noun) for n, noun in counts if n is not None)}"]
         if out:
             told.append(f"left out: {out}{f' (the first: {self.first_bad})' if self.first_bad else ''}")
         if self.notes:

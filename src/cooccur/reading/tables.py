@@ -25,6 +25,7 @@ from cooccur.reading.text import plain_lines
 if TYPE_CHECKING:
     import polars as pl
 
+SLICE = 4 * 2**20  # bytes of a parquet file's rows that are read at once, where they need not be read all at once
 _NO_RATING = "no threshold, so every row counts; say --threshold '>= 4' to keep high ratings"
 
 
@@ -97,6 +98,23 @@ def read_jsonl(blocks: Blocks, options: Options, into: Collector) -> None:
                 keys = keys or _Keys(value, options, into.tally)
                 rows.take_object(place, value, keys, line)
         rows.flush(named=keys is not None and keys.record is not None, options=options)
+
+
+def lists_in_json(lines: Sequence[str], options: Options) -> bool:
+    """Whether each line is one record, as the first says: a list, or an object with a list of items.
+
+    >>> lists_in_json(['{"user": 1, "items": ["a"]}'], Options())
+    True
+    >>> lists_in_json(['{"user": 1, "item": "a"}'], Options())
+    False
+    """
+    comment = options.comment
+    line = next((line for line in lines if line.strip() and not (comment and line.lstrip().startswith(comment))), "")
+    try:
+        first = json.loads(line)
+        return isinstance(first, list) or isinstance(first[_Keys(first, options, Tally("")).item], list)
+    except (InputError, ValueError, TypeError, KeyError, RecursionError):
+        return False  # the reading itself will name what is wrong
 
 
 class _Keys:
@@ -206,12 +224,29 @@ def read_parquet(source: str | None, chunks: Chunks, options: Options, into: Col
         schema = pl.read_parquet_schema(source or data)
         columns = _frame_columns(list(schema), [_is_list(kind) for kind in schema.values()], options, into.tally)
         needed = [list(schema)[c] for c in columns if c is not None]
+        if source and _is_list(schema[list(schema)[columns.item]]) and into.each_row():
+            _add_slices(source, needed, list(schema), columns, options, into)
+            return
         data.seek(0)
         frame = pl.read_parquet(source or data, columns=needed)
     except pl.exceptions.PolarsError as error:
         problem = f"damaged parquet data ({str(error).splitlines()[0][:100]})"
         raise InputError(problem, source=into.tally.source, remedy="fetch the file again") from None
     _add_frame(lambda c: frame[list(schema)[c]], columns, options, into)
+
+
+def _add_slices(
+    source: str, needed: list[str], names: list[str], columns: Columns, options: Options, into: Collector
+) -> None:
+    """The same in slices of rows; of the row groups of the file only those are decoded that a slice touches."""
+    import polars as pl
+
+    table = pl.scan_parquet(source).select(needed)
+    start, size = into.after, 1024
+    while len(frame := table.slice(start, size).collect()):
+        _add_frame(lambda c, frame=frame: frame[names[c]], columns, options, into, start)  # type: ignore[misc]
+        start += len(frame)
+        size = max(1, int(SLICE * len(frame) / max(1, frame.estimated_size())))
 
 
 def read_frame(frame: Any, options: Options, into: Collector) -> None:
@@ -264,12 +299,15 @@ def _frame_columns(names: list[str], kinds: Iterable[bool], options: Options, ta
     return columns
 
 
-def _add_frame(column: Callable[[int], pl.Series], columns: Columns, options: Options, into: Collector) -> None:
+def _add_frame(
+    column: Callable[[int], pl.Series], columns: Columns, options: Options, into: Collector, before: int = 0
+) -> None:
+    """`before`: how many rows of the table came before these."""
     tally = into.tally
     item = column(columns.item)
     record = None if columns.record is None else _names(column(columns.record), tally)
     rating = None if columns.rating is None else _values(column(columns.rating))
-    numbers = np.arange(1, len(item) + 1)
+    numbers = np.arange(before + 1, before + len(item) + 1)
     tally.lines += len(item)
     owner = None
     if _is_list(item.dtype):

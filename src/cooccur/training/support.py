@@ -13,13 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cooccur.baskets import Baskets
-from cooccur.pairs import cooccurrence
+from cooccur.pairs import BYTES_A_PAIR, cooccurrence
 from cooccur.training import pair_kernels
 
 Floats = npt.NDArray[np.float32]
 
 PRIOR_SCALE, PRIOR_COUNT = 0.5, 3.0
-BYTES_A_PAIR = 20  # column, weight, accumulator, the best epoch's copy, the batch's gradient
 
 
 @dataclass(frozen=True, eq=False)
