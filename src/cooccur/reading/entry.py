@@ -79,7 +79,7 @@ def _from_stream(source: Any, options: Options, block: int) -> tuple[Baskets, Re
     tally = Tally(name, options.skip_bad)
     into = Collector(tally)
     chunks = streams.chunks(source, name)
-    head, chunks = streams.peek(chunks, lambda data: len(data) >= 4)
+    head, chunks = streams.peek(chunks, 4)
     starts_so = head.startswith(b"PAR1")
     if options.format == "parquet" or (options.format is None and head and (starts_so or by_ending(name) == "parquet")):
         if not starts_so:
