@@ -5,11 +5,13 @@ Long (record, item[, rating] in each row) or one list a row. Numbers become name
 
 from __future__ import annotations
 
-import io
+import contextlib
 import json
 import math
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _NO_RATING = "no threshold, so every row counts; say --threshold '>= 4' to keep high ratings"
+_ROWS_A_BYTE = 100  # more rows than this in a byte of parquet tell nothing apart
 
 
 def name_of(value: Any) -> str | None:
@@ -193,25 +196,48 @@ class _Rows:
 def read_parquet(source: str | None, chunks: Chunks, options: Options, into: Collector) -> None:
     """From a path if there is one, else from the bytes. Only the needed columns are read.
 
-    >>> import polars as pl
+    >>> import io, polars as pl
     >>> pl.DataFrame({"user": [1, 1], "item": ["a", "b"]}).write_parquet(file := io.BytesIO())
     >>> read_parquet(None, iter([file.getvalue()]), Options(), into := Collector(Tally("a.parquet")))
     >>> list(into.finish())
     [['a', 'b']]
     """
+    from cooccur.reading.trial import survives
+
+    with contextlib.ExitStack() as stack:
+        if source is None:
+            source = f"{stack.enter_context(tempfile.TemporaryDirectory())}/bytes.parquet"
+            with Path(source).open("wb") as file:
+                file.writelines(chunks)
+        if not survives(source, options):
+            raise InputError("damaged parquet data", source=into.tally.source, remedy="fetch the file again")
+        _add_frame(*parquet_columns(source, options, into.tally), options, into)
+
+
+def parquet_columns(path: str, options: Options, tally: Tally) -> tuple[Callable[[int], pl.Series], Columns]:
+    """The needed columns of a parquet file by their positions, and which is which.
+
+    >>> import polars as pl
+    >>> with tempfile.NamedTemporaryFile(suffix=".parquet") as file:
+    ...     pl.DataFrame({"n": [1], "user": [7], "item": ["a"]}).write_parquet(file.name)
+    ...     parquet_columns(file.name, Options(), Tally("a.parquet"))[1]
+    Columns(record=1, item=2, rating=None)
+    """
     import polars as pl
 
-    data = io.BytesIO(b"" if source else b"".join(chunks))
     try:
-        schema = pl.read_parquet_schema(source or data)
-        columns = _frame_columns(list(schema), [_is_list(kind) for kind in schema.values()], options, into.tally)
-        needed = [list(schema)[c] for c in columns if c is not None]
-        data.seek(0)
-        frame = pl.read_parquet(source or data, columns=needed)
+        schema = pl.read_parquet_schema(path)
+        names = list(schema)
+        columns = _frame_columns(names, [_is_list(kind) for kind in schema.values()], options, tally)
+        rows = pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()
+        if rows > _ROWS_A_BYTE * Path(path).stat().st_size:
+            problem = f"{rows:,} rows in a file of {Path(path).stat().st_size:,} bytes"
+            raise InputError(problem, source=tally.source, remedy="fetch the file again")
+        frame = pl.read_parquet(path, columns=[names[c] for c in columns if c is not None], glob=False)
     except pl.exceptions.PolarsError as error:
         problem = f"damaged parquet data ({str(error).splitlines()[0][:100]})"
-        raise InputError(problem, source=into.tally.source, remedy="fetch the file again") from None
-    _add_frame(lambda c: frame[list(schema)[c]], columns, options, into)
+        raise InputError(problem, source=tally.source, remedy="fetch the file again") from None
+    return lambda c: frame[names[c]], columns
 
 
 def read_frame(frame: Any, options: Options, into: Collector) -> None:
