@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 import typer
-from scipy.sparse import coo_matrix, csr_matrix
+from scipy.sparse import coo_matrix, csr_matrix, issparse
 
 from cooccur.baskets import Baskets
 from cooccur.cli import app, main
@@ -38,7 +38,18 @@ TOY = [["milk", "bread", "butter"], ["milk", "bread"], ["tea", "mint"], ["tea", 
 def outside(field: dataclasses.Field[Any]) -> Iterator[Any]:
     """Values that the declaration of a parameter does not allow."""
     types, low, high = plain_types(field), field.metadata["low"], field.metadata["high"]
-    yield from ([1], {}, b"1", object(), 1j, float("nan"), float("inf"), -float("inf"), np.float32("nan"), np.array([1]))
+    yield from (
+        [1],
+        {},
+        b"1",
+        object(),
+        1j,
+        float("nan"),
+        float("inf"),
+        -float("inf"),
+        np.float32("nan"),
+        np.array([1]),
+    )
     if type(None) not in types:
         yield None
     if bool not in types:
@@ -70,8 +81,8 @@ def test_parameters_outside_their_range(name: str) -> None:
             assert str(caught.value).isprintable()
             with pytest.raises(ParameterError, match=expected):
                 model_class(name)().set_params(**{field.name: value}).fit(TOY)
-            if not isinstance(value, (bool, np.bool_, str)) and value is not None and "," not in str(value):
-                with pytest.raises(ParameterError):
+            if isinstance(value, (int, float)) and not {bool, str} & {type(value), *plain_types(field)}:
+                with pytest.raises(ParameterError, match=expected):
                     make_model(f"{name}:{field.name}={value}")
 
 
@@ -134,7 +145,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "cube": (np.zeros((2, 2, 3)), "an array of 3 dimensions; expected records x items"),
     "vector": (np.ones(3), "an array of 1 dimensions; expected records x items"),
     "scalar": (np.array(1), "an array of 0 dimensions; expected records x items"),
-    "damaged": (broken := csr_matrix(EYE), "the matrix is damaged"),
+    "damaged": (broken := csr_matrix(EYE), "the matrix is damaged (axis 1 index 7 exceeds"),
 }
 broken.indices = np.array([0, 7, 2], dtype=np.int32)
 MODELS = ("popularity", "ease", "lwcvg")
@@ -147,7 +158,7 @@ def test_odd_matrices_that_are_right(name: str, kind: str) -> None:
     model = make_model(name).fit(matrix)
     assert len(model.items_) == 3
     scores = model.scores(matrix)
-    own = np.asarray(csr_matrix(matrix).todense()) > 0
+    own = (matrix.toarray() if issparse(matrix) else np.asarray(matrix)) > 0
     assert scores.shape == matrix.shape
     assert np.isfinite(scores[~own]).all()
     assert model.complete_batch(matrix, 2).items.shape == (matrix.shape[0], 2)
@@ -172,15 +183,15 @@ def test_sizes(name: str) -> None:
     assert (one.complete(["a"]).items, one.complete([]).items) == ([], ["a"])
     assert np.isnan(one.scores([["a"]])).all()
     model = make_model(name).fit(TOY)
-    assert model.scores([]).shape == (0, 7)
-    assert model.scores(np.zeros((0, 7))).shape == (0, 7)
-    for wrong in (np.zeros((0, 6)), np.zeros((2, 8)), csr_matrix((1, 1))):
-        with pytest.raises(InputError, match=r"a matrix \d wide; the model knows 7 items"):
+    assert model.scores([]).shape == (0, 6)
+    assert model.scores(np.zeros((0, 6))).shape == (0, 6)
+    for wrong in (np.zeros((0, 7)), np.zeros((2, 8)), csr_matrix((1, 1))):
+        with pytest.raises(InputError, match=r"a matrix \d wide; the model knows 6 items"):
             model.complete_batch(wrong)
 
 
 WRONG_LISTS: list[tuple[Any, str]] = [
-    (None, "a NoneType"), (7, "a int"), ("milk", "the text 'milk'"), (b"milk", "a bytes"), ([1, 2], "record 0 is 1"),
+    (None, "None cannot"), (7, "7 cannot"), ("milk", "'milk' cannot"), (b"milk", "b'milk' cannot"), ([1, 2], "record 0 is 1"),
     ([["a"], None], "record 1 is None"), ([["a", None]], "record 0"), ([["a", float("nan")]], "record 0"),
     ([[["a"]]], "record 0"), (["milk"], "record 0 is the text 'milk'"), ({"a": 1}, "record 0 is the text 'a'"),
 ]  # fmt: skip
@@ -207,8 +218,8 @@ def test_queries(toy: Model) -> None:
     assert toy.complete(["", "\ud800", "\0", "x" * 10**6]).suggestions == toy.complete([]).suggestions
     assert toy.complete(["milk"], candidates=[]).items == []
     assert toy.complete(["milk"], exclude=everything).items == []
-    assert len(toy.complete(["milk"], k=10**18)) == 6
-    assert len(toy.similar_items("milk", k=10**18)) == 6
+    assert len(toy.complete(["milk"], k=10**18)) == 5
+    assert len(toy.similar_items("milk", k=10**18)) == 5
     assert toy.explain([], "milk").shares == ()
     assert toy.explain(["unicorn", "milk"], "milk").shares == ()
 
@@ -220,7 +231,7 @@ def test_k_outside_its_range(toy: Model, k: Any) -> None:
         lambda: toy.complete_batch([["milk"]], k),
         lambda: toy.similar_items("milk", k),
     ):
-        with pytest.raises(ParameterError, match=re.escape(f"k = {k!r}; expected a whole number, 1 or more")):
+        with pytest.raises(ParameterError, match=re.escape(f"k = {k!r}; expected 1 or more, a whole number")):
             use()
 
 
