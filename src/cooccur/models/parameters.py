@@ -98,7 +98,7 @@ def check(model: str, field: dataclasses.Field[Any], value: Any) -> None:
     if fits and meta["choices"]:
         fits = value in meta["choices"]
     if fits and not isinstance(value, (str, bool)):
-        fits = -_LARGEST <= value <= _LARGEST if isinstance(value, (int, np.integer)) else math.isfinite(value)
+        fits = abs(int(value)) <= _LARGEST if isinstance(value, (int, np.integer)) else math.isfinite(value)
         fits = (
             fits and (meta["low"] is None or value >= meta["low"]) and (meta["high"] is None or value <= meta["high"])
         )

@@ -19,7 +19,9 @@ from cooccur.errors import InputError
 from cooccur.reading.report import Tally, shown
 
 BLOCK = 16 * 2**20
-LONGEST_LINE = 16 * 2**20  # a million columns fit; what is longer is no record, and would cost 30 times its length or more
+LONGEST_LINE = (
+    16 * 2**20
+)  # a million columns fit; what is longer is no record, and would cost 30 times its length or more
 SAMPLE_LINES = 1000
 _SAMPLE_BYTES = 4 * 2**20
 # A chunk of a zip bomb may grow 30,000-fold, so compressed chunks are small. Text grows 2- to 20-fold.
