@@ -271,6 +271,8 @@ NEEDED = {
     "demo": None,  # half a minute; its options are tried with a value that cannot be
 }
 
+ENDLESS = ("--budget", "--tune")  # a number of trials that is large is right, and takes its time
+
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,6 +297,8 @@ def lines_of(rng: random.Random) -> Iterator[list[str]]:
         needed = NEEDED[name]
         options = [p for p in command.params if p.param_type_name == "option"]
         for option in options:
+            if option.opts[-1] in ENDLESS:
+                continue
             some = 3 if option.opts[-1] in seen else 14
             seen.add(option.opts[-1])
             for junk in rng.sample(JUNK, some) if not getattr(option, "is_flag", False) else ["1"]:
@@ -305,7 +309,8 @@ def lines_of(rng: random.Random) -> Iterator[list[str]]:
         for _ in range(25 if needed is not None else 0):
             words = [rng.choice(JUNK) for _ in range(rng.randrange(4))]
             for option in rng.sample(options, min(len(options), 2)):
-                words += [option.opts[-1], rng.choice(JUNK)]
+                if option.opts[-1] not in ENDLESS:
+                    words += [option.opts[-1], rng.choice(JUNK)]
             yield [*name.split(), *words]
 
 
