@@ -293,8 +293,7 @@ WHOLE = [
     b"1,0,1,1,0,0,1,1\n" * 3,
     gzip.compress(b"a b\nb c\n"),
     zstandard.compress(b"a b\nb c\n"),
-    PARQUET.getvalue(),
-]
+]  # parquet, which another process tries first, has its turn in test_fuzz_read.py
 
 
 @settings(max_examples=300, deadline=None)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 IntArray = npt.NDArray[np.integer[Any]]
 Names = npt.NDArray[np.object_]
 FEW = 10_000  # pairs that are sorted before scipy would be imported
+_NO_NAME = (list, tuple, dict, set, bytes, np.ndarray)
 _Array = TypeVar("_Array", bound=npt.NDArray[Any])
 
 
@@ -74,11 +75,17 @@ class Baskets(BasketsView):
         code: dict[str, int] = {}
         columns: list[int] = []
         lengths: list[int] = []
+        if isinstance(lists, (str, bytes)) or not isinstance(lists, Iterable):
+            raise InputError(f"{lists!r} cannot be read as records", remedy="give a list of lists of items")
         for number, record in enumerate(lists):
-            if isinstance(record, (str, bytes)):
-                raise InputError(f"record {number} is the text {record!r}; expected a list of items")
+            if isinstance(record, (str, bytes)) or not isinstance(record, Iterable):
+                text = "the text " if isinstance(record, str) else ""
+                raise InputError(f"record {number} is {text}{record!r}; expected a list of items")
             before = len(columns)
-            columns.extend(code.setdefault(str(item), len(code)) for item in record)
+            for item in record:
+                if type(item) is not str and (item is None or item != item or isinstance(item, _NO_NAME)):
+                    raise InputError(f"record {number} holds {item!r}; expected names or numbers")
+                columns.append(code.setdefault(str(item), len(code)))
             lengths.append(len(columns) - before)
         rows = np.repeat(np.arange(len(lengths)), lengths)
         return cls.from_pairs(rows, np.array(columns, dtype=np.int32), list(code), records, n_records=len(lengths))
@@ -130,12 +137,15 @@ class Baskets(BasketsView):
             matrix = np.asarray(matrix)
         if matrix.ndim != 2:
             raise InputError(f"an array of {matrix.ndim} dimensions; expected records x items")
-        if not (np.issubdtype(matrix.dtype, np.number) or matrix.dtype == np.bool_):
+        if matrix.dtype.kind not in "biuf":
             raise InputError(
                 f"a matrix of {matrix.dtype}; expected numbers 0 and 1", remedy="a frame goes through cooccur.read"
             )
         # before scipy adds up entries that are stored twice, which would pass for a value of 2
-        stored = matrix.tocoo() if issparse(matrix) else None
+        try:
+            stored = matrix.tocoo() if issparse(matrix) else None
+        except ValueError as error:
+            raise InputError(f"the matrix is damaged ({error})", remedy="make it anew") from None
         values = matrix if stored is None else stored.data
         if values.size:
             if not np.isfinite(values).all():

@@ -108,7 +108,7 @@ def read_titles(source: str | Path | Any) -> Titles:
 
     name = streams.source_name(source)
     chunks = streams.chunks(source, name)
-    head, chunks = streams.peek(chunks, lambda data: len(data) >= 4)
+    head, chunks = streams.peek(chunks, 4)
     if head.startswith(b"PAR1"):
         places, rows = "row", _parquet(b"".join(chunks), name)
     else:

@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except typer.Exit as end:
         return end.exit_code
     except CooccurError as error:
-        say(f"error: {error}")
+        say(f"error: {' '.join(str(error).splitlines())}")
         return 2
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit

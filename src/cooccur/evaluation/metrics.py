@@ -65,7 +65,7 @@ def top_at(ranks: Ranks, k: int) -> FloatArray:
     >>> top_at(Ranks(greater=[0, 3, 0], equal=[1, 1, 4], candidates=[9, 9, 4]), k=1).tolist()
     [1.0, 0.0, 0.25]
     """
-    return _expected(ranks, np.ones(_positive(k)))
+    return _expected(ranks, np.ones(_within(k, ranks)))
 
 
 def reciprocal_rank(ranks: Ranks) -> FloatArray:
@@ -84,7 +84,7 @@ def ndcg_at(ranks: Ranks, k: int) -> FloatArray:
     >>> ndcg_at(Ranks(greater=[0, 2, 5], equal=[1, 1, 1], candidates=[9, 9, 9]), k=5).round(6).tolist()
     [1.0, 0.5, 0.0]
     """
-    return _expected(ranks, 1 / np.log2(np.arange(2, _positive(k) + 2)))
+    return _expected(ranks, 1 / np.log2(np.arange(2, _within(k, ranks) + 2)))
 
 
 def percentile_rank(ranks: Ranks) -> FloatArray:
@@ -134,7 +134,7 @@ def _percent(values: FloatArray) -> float | None:
     return 100 * float(values.mean()) if len(values) else None
 
 
-def _positive(k: int) -> int:
+def _within(k: int, ranks: Ranks) -> int:
     if k < 1:
         raise ParameterError(f"K is {k}; it must be at least 1")
-    return k
+    return min(k, max(1, int(ranks.candidates.max(initial=1))))  # beyond the candidates nothing changes

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.integer[Any]]
 
+MOST_DRAWS = 1000  # of each record; more would only fill the memory
+
 
 @dataclass(frozen=True)
 class Removals:
@@ -75,6 +77,8 @@ def remove_items(baskets: Baskets, draws: int = 1, seed: int = 0) -> Removals:
     """
     if draws < 1:
         raise ParameterError(f"draws = {draws}; expected 1 or more")
+    if draws > MOST_DRAWS:
+        raise ParameterError(f"draws = {draws}; expected {MOST_DRAWS} at most")
     fit = np.flatnonzero(baskets.lengths >= 2)
     record = np.repeat(fit, draws)
     length = baskets.lengths[record]

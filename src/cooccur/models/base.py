@@ -209,9 +209,7 @@ class Model(ModelView, ABC):
 
         `candidates` limits the answer to these items, `exclude` takes items out of it.
         """
-        if isinstance(basket, str):
-            raise InputError(f"a basket is a list of names, not the text {basket!r}")
-        names = list(dict.fromkeys(str(item) for item in basket))
+        names = _distinct(basket)
         batch = self.complete_batch([names], k, candidates=candidates, exclude=exclude)
         found = [
             self._suggestion(str(self.items_[item]), float(score), self.probability(float(score)))
@@ -225,8 +223,7 @@ class Model(ModelView, ABC):
         self, baskets: Any, k: int = 10, *, candidates: Iterable[str] | None = None, exclude: Iterable[str] = ()
     ) -> BatchCompletion:
         """The k best items of many records; unknown items are left out of the records and listed."""
-        if k < 1:
-            raise ParameterError(f"k = {k}; expected 1 or more")
+        _check_k(k)
         known, unknown = self._known(baskets)
         barred = self._barred(candidates, exclude)
         width = min(k, len(self.items_))
@@ -249,6 +246,7 @@ class Model(ModelView, ABC):
 
     def similar_items(self, item: str, k: int = 10) -> Completion:
         """The k items that go best with one item, however popular they are by themselves."""
+        _check_k(k)
         number = self.number(item)
         affinity = np.array(self._affinity(number), dtype=np.float32).reshape(1, -1)
         affinity[0, number] = np.nan
@@ -259,7 +257,7 @@ class Model(ModelView, ABC):
 
     def explain(self, basket: Iterable[str], item: str) -> Reason:
         """Why `item` has its score: what each item of the basket adds, found by leaving it out."""
-        known, _ = self._known([[name for name in dict.fromkeys(basket) if name != item]])
+        known = self._rest(basket, item)
         target, own = self.number(item), known.row(0)
         without = [np.delete(own, at) for at in range(len(own))]
         ask = [own, *without, own[:0]]
@@ -274,8 +272,8 @@ class Model(ModelView, ABC):
     def number(self, item: str) -> int:
         """The column of an item; an unknown name is an error that suggests near ones."""
         self._check_fitted()
-        if item not in self._index:
-            raise InputError(did_you_mean(item, self._index))
+        if not isinstance(item, str) or item not in self._index:
+            raise InputError(did_you_mean(str(item), self._index))
         return self._index[item]
 
     # -- parameters (scikit-learn's manners) --------------------------------------------------------
@@ -316,10 +314,14 @@ class Model(ModelView, ABC):
                 return baskets, []
             return baskets.with_vocabulary(self.items_)
         if hasattr(baskets, "shape"):
-            if baskets.shape[-1] != len(self.items_):
+            if len(baskets.shape) == 2 and baskets.shape[-1] != len(self.items_):
                 raise InputError(f"a matrix {baskets.shape[-1]} wide; the model knows {len(self.items_)} items")
             return Baskets.from_matrix(baskets, self.items_), []
         return Baskets.from_lists(baskets).with_vocabulary(self.items_)
+
+    def _rest(self, basket: Iterable[str], item: str) -> Baskets:
+        """One record: the known items of the basket but this one."""
+        return self._known([[name for name in _distinct(basket) if name != item]])[0]
 
     def _barred(self, candidates: Iterable[str] | None, exclude: Iterable[str]) -> npt.NDArray[np.bool_] | None:
         excluded = [self.number(item) for item in exclude]
@@ -343,6 +345,18 @@ class Model(ModelView, ABC):
     def _check_fitted(self) -> None:
         if not hasattr(self, "items_"):
             raise NotFittedError(f"this {self.name} has not learned yet; call fit first")
+
+
+def _distinct(basket: Iterable[str]) -> list[str]:
+    """The names of a basket, each once."""
+    if isinstance(basket, str) or not isinstance(basket, Iterable):
+        raise InputError(f"a basket is a list of names, not {'the text ' * isinstance(basket, str)}{basket!r}")
+    return list(dict.fromkeys(str(item) for item in basket))
+
+
+def _check_k(k: int) -> None:
+    if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
+        raise ParameterError(f"k = {k!r}; expected 1 or more, a whole number")
 
 
 def as_baskets(data: Any) -> Baskets:

@@ -145,7 +145,7 @@ class PseudoLikelihood(LogOdds, Trained):
 
     def explain(self, basket: Iterable[str], item: str) -> Reason:
         """Exact: bias, each present item's pair weight, and the hidden part with each item's share by leave-one-out."""
-        known, _ = self._known([[name for name in dict.fromkeys(basket) if name != item]])
+        known = self._rest(basket, item)
         t, own = self.number(item), known.row(0)
         names = [str(self.items_[i]) for i in own]
         pairs = [(name, self._pair(int(i), t)) for name, i in zip(names, own, strict=True)]

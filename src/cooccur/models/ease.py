@@ -133,7 +133,7 @@ class Ease(Model):
 
     def explain(self, basket: Iterable[str], item: str) -> Reason:
         """Exact: the score is c_t plus the weights of the items present."""
-        known, _ = self._known([[name for name in dict.fromkeys(basket) if name != item]])
+        known = self._rest(basket, item)
         target, own = self.number(item), known.row(0)
         score = float(self._scores(known)[0, target])
         place = np.full(len(self.items_), -1)

@@ -60,7 +60,7 @@ class Graph(Model):
 
     def explain(self, basket: Iterable[str], item: str) -> Reason:
         """Exact: the score is the sum of the edges, so each present item's share is its own edge."""
-        known, _ = self._known([[name for name in dict.fromkeys(basket) if name != item]])
+        known = self._rest(basket, item)
         target = self.number(item)
         shares = []
         if not np.diff(self.starts_)[known.row(0)].any():  # no edge at all: the popularity order

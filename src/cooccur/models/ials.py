@@ -60,7 +60,7 @@ class Ials(Model):
         "l2_": Array("float64", "1", low=1e-9),
     }
 
-    factors: int = parameter(64, "length d of the vectors", low=1, search=(16, 256))
+    factors: int = parameter(64, "length d of the vectors", low=1, high=16_384, search=(16, 256))
     unobserved: float = parameter(
         0.3, "weight a of an absent item; a present one weighs 1 + a", low=1e-6, high=1e6, search=(0.01, 3)
     )
@@ -163,7 +163,7 @@ class Ials(Model):
 
     def explain(self, basket: Iterable[str], item: str) -> Reason:
         """Exact for this A_v, which the items make together: the score is a sum over the items present."""
-        known, _ = self._known([[name for name in dict.fromkeys(basket) if name != item]])
+        known = self._rest(basket, item)
         target, own = self.number(item), known.row(0)
         score = float(self._scores(known)[0, target])
         A, f = self._systems(own[None].astype(np.int64))

@@ -15,6 +15,8 @@ import numpy.typing as npt
 from cooccur.errors import ParameterError
 from cooccur.models.base import Floats
 
+WIDEST = 16_384  # two such layers have 268 million weights between them
+
 
 def widths(model: str, hidden: str) -> tuple[int, ...]:
     """The widths that `hidden` spells; `model` is named in the error.
@@ -28,8 +30,10 @@ def widths(model: str, hidden: str) -> tuple[int, ...]:
         sizes = tuple(int(size) for size in hidden.split("x"))
     except ValueError:
         sizes = (0,)
-    if min(sizes) < 1:
-        raise ParameterError(f"{model}: hidden = {hidden!r}; expected widths such as 64 or 32x16, or none")
+    if min(sizes) < 1 or max(sizes) > WIDEST:
+        shown = hidden if len(hidden) < 100 else hidden[:97] + "..."
+        expected = f"widths such as 64 or 32x16, or none; {WIDEST} is the widest"
+        raise ParameterError(f"{model}: hidden = {shown!r}; expected {expected}")
     return sizes
 
 

@@ -47,7 +47,7 @@ class Lbl(Trained):
         "b_": Array("float32", "N"),
     }
 
-    factors: int = parameter(64, "length d of the vectors", low=1, search=(16, 256))
+    factors: int = parameter(64, "length d of the vectors", low=1, high=16_384, search=(16, 256))
     bias: bool = parameter(True, "the bias term b; without it an empty basket gets the popularity order")
     tied: bool = parameter(True, "one vector an item in place of two, input and output")
     rate: float = parameter(0.003, "learning rate (Adam)", low=1e-6, high=10, search=(0.0005, 0.03))
@@ -87,7 +87,7 @@ class Lbl(Trained):
 
     def explain(self, basket: Iterable[str], item: str) -> Reason:
         """Exact: the score is the bias and a sum over the items present."""
-        known, _ = self._known([[name for name in dict.fromkeys(basket) if name != item]])
+        known = self._rest(basket, item)
         target, own = self.number(item), known.row(0)
         score = float(self._scores(known)[0, target])
         weights = self.F_[own] @ self.G_[target]

@@ -107,7 +107,7 @@ class Lrw(Model):
 
     def explain(self, basket: Iterable[str], item: str) -> Reason:
         """Exact: the walks of the basket's items add up, so each item's share is its own walk."""
-        known, _ = self._known([[name for name in dict.fromkeys(basket) if name != item]])
+        known = self._rest(basket, item)
         target, own = self.number(item), known.row(0)
         alone = Baskets(np.arange(len(own) + 1), own, self.items_)
         walks = self._walk(alone, int(self.steps_[0]))[-1][:, target] if len(own) else np.zeros(0)

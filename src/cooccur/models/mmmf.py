@@ -52,7 +52,7 @@ class Mmmf(Model):
         "l2_": Array("float32", "1", low=0),
     }
 
-    factors: int = parameter(64, "length d of the vectors", low=1, search=(16, 256))
+    factors: int = parameter(64, "length d of the vectors", low=1, high=16_384, search=(16, 256))
     l2: float | None = parameter(
         None, "bound on both factors; none: chosen on held-out records", low=1e-6, search=(3, 300)
     )
@@ -119,7 +119,7 @@ class Mmmf(Model):
 
     def explain(self, basket: Iterable[str], item: str) -> Reason:
         """Exact: the score is a sum over the items present."""
-        known, _ = self._known([[name for name in dict.fromkeys(basket) if name != item]])
+        known = self._rest(basket, item)
         target, own = self.number(item), known.row(0)
         score = float(self._scores(known)[0, target])
         weights = self.fold_in_[own] @ self.F_[target]

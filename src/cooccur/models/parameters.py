@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, get_args, get_origin
@@ -13,6 +14,8 @@ from cooccur.errors import ParameterError
 
 if TYPE_CHECKING:
     from cooccur.models.base import Model
+
+_LARGEST = 2**32 - 1  # of whole numbers without a limit of their own: what every random generator takes
 
 
 def parameter(
@@ -89,18 +92,21 @@ def check(model: str, field: dataclasses.Field[Any], value: Any) -> None:
     fits = (
         (bool in types and isinstance(value, bool))
         or (int in types and isinstance(value, (int, np.integer)) and not isinstance(value, bool))
-        or (float in types and isinstance(value, (int, float, np.number)) and not isinstance(value, bool))
+        or (float in types and isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool))
         or (str in types and isinstance(value, str))
     )
     if fits and meta["choices"]:
         fits = value in meta["choices"]
     if fits and not isinstance(value, (str, bool)):
-        fits = bool(np.isfinite(value))
+        fits = abs(int(value)) <= _LARGEST if isinstance(value, (int, np.integer)) else math.isfinite(value)
         fits = (
             fits and (meta["low"] is None or value >= meta["low"]) and (meta["high"] is None or value <= meta["high"])
         )
     if not fits:
-        raise ParameterError(f"{model}: {field.name} = {value!r}; expected {describe_range(field)}")
+        large = isinstance(value, (int, np.integer)) and value > _LARGEST and int in types and meta["high"] is None
+        most = f", {_LARGEST} at most" if large else ""
+        shown = repr(value) if len(repr(value)) <= 100 else repr(value)[:97] + "..."
+        raise ParameterError(f"{model}: {field.name} = {shown}; expected {describe_range(field)}{most}")
 
 
 def no_such_parameter(model: str, name: str, names: list[str]) -> str:

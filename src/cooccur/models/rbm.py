@@ -55,10 +55,10 @@ class Rbm(LogOdds, Trained):
         "c_": Array("float32", "hidden"),
     }
 
-    hidden: int = parameter(64, "hidden units", low=1, search=(16, 256))
+    hidden: int = parameter(64, "hidden units", low=1, high=16_384, search=(16, 256))
     steps: int = parameter(1, "Gibbs steps k of a learning step", low=1)
     persistent: bool = parameter(False, "chains go on from where the last step left them, not from the records")
-    chains: int = parameter(256, "how many persistent chains", low=1)
+    chains: int = parameter(256, "how many persistent chains", low=1, high=16_384)
     rate: float = parameter(0.01, "learning rate (Adam)", low=1e-6, high=10, search=(0.001, 0.1))
     decay: float = parameter(0.0, "L2 pull of the weights W towards 0", low=0, search=[0.0, 1e-4, 1e-3, 1e-2])
     scale: float = parameter(1.0, "first standard deviation of a hidden input for a record of mean length", low=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -18,6 +19,7 @@ _USUAL = {
     "ingredient tag title target to",
     "rating": "rating score stars grade weight value",
 }
+_LOOKED_AT = 1000  # a table of a million columns has them for its items
 
 
 class Columns(NamedTuple):
@@ -34,7 +36,7 @@ def usual(names: Iterable[str], kind: str) -> int | None:
     >>> usual(["userId", "movieId", "stars"], "item")
     1
     """
-    plain = [_plain(name) for name in names]
+    plain = [_plain(name) for name in itertools.islice(names, _LOOKED_AT)]
     return next((plain.index(word) for word in _USUAL[kind].split() if word in plain), None)
 
 

@@ -93,7 +93,7 @@ def read_stream(
     tally = Tally(name, options.skip_bad)
     into = collector(tally)
     chunks = streams.chunks(source, name)
-    head, chunks = streams.peek(chunks, lambda data: len(data) >= 4)
+    head, chunks = streams.peek(chunks, 4)
     starts_so = head.startswith(b"PAR1")
     if options.format == "parquet" or (options.format is None and head and (starts_so or by_ending(name) == "parquet")):
         if not starts_so:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import math
 import operator
 import re
@@ -109,8 +108,8 @@ class Options:
                 "other separators go with pairs and ratings"
             )
         try:
-            codecs.lookup(self.encoding)
-        except LookupError:
+            "a".encode(self.encoding)  # refuses what Python can look up but is no encoding of text, such as hex
+        except (LookupError, ValueError):
             raise ParameterError(f"unknown encoding {self.encoding!r}; usual ones are utf-8 and latin-1") from None
         named = [c for c in (self.record, self.item, self.rating) if names_a_column(c)]
         if named and self.header is False:

@@ -19,11 +19,14 @@ from cooccur.errors import InputError
 from cooccur.reading.report import Tally, shown
 
 BLOCK = 16 * 2**20
-LONGEST_LINE = 64 * 2**20
+LONGEST_LINE = (
+    16 * 2**20
+)  # a million columns fit; what is longer is no record, and would cost 30 times its length or more
 SAMPLE_LINES = 1000
 _SAMPLE_BYTES = 4 * 2**20
-# A chunk of a zip bomb may grow 30,000-fold, so compressed chunks are small.
+# A chunk of a zip bomb may grow 30,000-fold, so compressed chunks are small. Text grows 2- to 20-fold.
 _COMPRESSED_CHUNK = 4096
+_HARMLESS, _GROWTH = 64 * 2**20, 250
 
 Chunks = Iterator[bytes]
 Blocks = Iterator[tuple[int, str]]
@@ -58,7 +61,7 @@ def chunks(source: Any, name: str) -> Chunks:
     b'a b'
     """
     raw = _raw(source, name)
-    head, raw = peek(raw, lambda data: len(data) >= 4)
+    head, raw = peek(raw, 4)
     if head.startswith(b"\x1f\x8b"):
         return _inflate(raw, lambda: zlib.decompressobj(wbits=31), "gzip", name)
     if head.startswith(b"\x28\xb5\x2f\xfd"):
@@ -68,17 +71,17 @@ def chunks(source: Any, name: str) -> Chunks:
     return raw
 
 
-def peek(chunks: Chunks, enough: Callable[[bytes], bool]) -> tuple[bytes, Chunks]:
-    """The first bytes, as many as are enough or as there are, and the whole stream again.
+def peek(chunks: Chunks, size: int) -> tuple[bytes, Chunks]:
+    """The first bytes, `size` or more if there are as many, and the whole stream again.
 
-    >>> head, whole = peek(iter([b"ab", b"cd", b"ef"]), lambda data: len(data) >= 3)
+    >>> head, whole = peek(iter([b"ab", b"cd", b"ef"]), 3)
     >>> head, b"".join(whole)
     (b'abcd', b'abcdef')
     """
     head = b""
     for chunk in chunks:
         head += chunk
-        if enough(head):
+        if len(head) >= size:
             break
     return head, itertools.chain([head], chunks)
 
@@ -91,7 +94,7 @@ def decoded(chunks: Chunks, encoding: str, name: str) -> Chunks:
     """
     if codecs.lookup(encoding).name not in ("utf-8", "utf-8-sig"):
         return _recoded(chunks, encoding, name)
-    head, chunks = peek(chunks, lambda data: len(data) >= 8)
+    head, chunks = peek(chunks, 8)
     for magic, (what, remedy) in _FOREIGN.items():
         if head.startswith(magic):
             raise InputError(f"this is {what}", source=name, remedy=remedy)
@@ -107,16 +110,23 @@ def sample(chunks: Chunks, name: str) -> tuple[list[str], Chunks]:
     >>> sample(iter([b"a b\\nc", b" d"]), "a.txt")[0]
     ['a b', 'c d']
     """
-
-    def enough(data: bytes) -> bool:
-        return len(data) >= _SAMPLE_BYTES or data.count(b"\n") > SAMPLE_LINES
-
-    data, chunks = peek(chunks, enough)
+    pieces: list[bytes] = []
+    length = breaks = 0
+    full = False
+    for piece in chunks:
+        pieces.append(piece)
+        length, breaks = length + len(piece), breaks + piece.count(b"\n")
+        # one line must be whole, however long: it says how many columns there are
+        full = breaks > SAMPLE_LINES or (breaks > 0 and length >= _SAMPLE_BYTES) or length > LONGEST_LINE
+        if full:
+            break
+    data = b"".join(pieces)
     if not data:
         raise InputError("the file is empty", source=name, remedy="check the name, or what wrote it")
-    end = data.rfind(b"\n") + 1 if enough(data) else len(data)
-    if not end:  # one line, longer than the sample: its beginning has to do
-        return [data.decode("utf-8", "ignore")], chunks
+    chunks = itertools.chain([data], chunks)
+    end = data.rfind(b"\n") + 1 if full else len(data)
+    if not end:  # no line at all, which `blocks` will say; its beginning has to do
+        return [_text(data[:_SAMPLE_BYTES], 1, name, "ignore")], chunks
     return _text(data[:end], 1, name).removesuffix("\n").split("\n")[:SAMPLE_LINES], chunks
 
 
@@ -161,13 +171,13 @@ def _block(data: bytes, tally: Tally) -> tuple[int, str]:
     return start, _text(data, start, tally.source)
 
 
-def _text(data: bytes, start: int, name: str) -> str:
+def _text(data: bytes, start: int, name: str, errors: str = "strict") -> str:
     """Decoded, with "\\n" as the one line break. `start` is the number of the first line, for the errors."""
     if (zero := data.find(b"\0")) >= 0:
         line = start + data.count(b"\n", 0, zero)
         raise InputError("a NUL byte: this is not a text file", source=name, line=line, remedy="check the file")
     try:
-        text = data.decode("utf-8")
+        text = data.decode("utf-8", errors)
     except UnicodeDecodeError as error:
         raise InputError(
             f"the byte 0x{data[error.start]:02x} is not UTF-8", source=name,
@@ -212,16 +222,23 @@ def _pieces(stream: Any, name: str) -> Chunks:
 def _inflate(chunks: Chunks, start: Callable[[], Any], kind: str, name: str) -> Chunks:
     """One compressed member after the other; a stream that ends inside one is damaged, and so is anything between."""
     member: Any = None
+    taken = made = 0
     try:
         for piece in (c[i : i + _COMPRESSED_CHUNK] for c in chunks for i in range(0, len(c), _COMPRESSED_CHUNK)):
             rest = piece
+            taken += len(piece)
             while rest:
                 if member is None:
                     rest = rest.lstrip(b"\0")  # tapes and some writers pad with zeros
                     if not rest:
                         break
                     member = start()
-                yield member.decompress(rest)
+                data = member.decompress(rest)
+                made += len(data)
+                if made > max(_HARMLESS, _GROWTH * taken):
+                    problem = f"{taken:,} bytes of {kind} data grow to more than {made:,}"
+                    raise InputError(problem, source=name, remedy="if that is right, unpack the file first")
+                yield data
                 rest = member.unused_data if member.eof else b""
                 member = None if member.eof else member
     except Exception as error:  # zlib.error or ZstdError, which is not importable without zstandard

@@ -5,11 +5,13 @@ Long (record, item[, rating] in each row) or one list a row. Numbers become name
 
 from __future__ import annotations
 
-import io
+import contextlib
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 SLICE = 4 * 2**20  # bytes of a parquet file's rows that are read at once, where they need not be read all at once
 _NO_RATING = "no threshold, so every row counts; say --threshold '>= 4' to keep high ratings"
+_ROWS_A_BYTE = 100  # more rows than this in a byte of parquet tell nothing apart
 
 
 def name_of(value: Any) -> str | None:
@@ -211,42 +214,63 @@ class _Rows:
 def read_parquet(source: str | None, chunks: Chunks, options: Options, into: Collector) -> None:
     """From a path if there is one, else from the bytes. Only the needed columns are read.
 
-    >>> import polars as pl
+    >>> import io, polars as pl
     >>> pl.DataFrame({"user": [1, 1], "item": ["a", "b"]}).write_parquet(file := io.BytesIO())
     >>> read_parquet(None, iter([file.getvalue()]), Options(), into := Collector(Tally("a.parquet")))
     >>> list(into.finish())
     [['a', 'b']]
     """
+    from cooccur.reading.trial import survives
+
+    with contextlib.ExitStack() as stack:
+        sliced = source is not None and into.each_row()
+        if source is None:
+            source = f"{stack.enter_context(tempfile.TemporaryDirectory())}/bytes.parquet"
+            with Path(source).open("wb") as file:
+                file.writelines(chunks)
+        if not survives(source, options, sliced):
+            raise InputError("damaged parquet data", source=into.tally.source, remedy="fetch the file again")
+        for start, column, columns in parquet_frames(source, options, into.tally, into.after if sliced else None):
+            _add_frame(column, columns, options, into, start)
+
+
+def parquet_frames(
+    path: str, options: Options, tally: Tally, after: int | None = None
+) -> Iterator[tuple[int, Callable[[int], pl.Series], Columns]]:
+    """A parquet file's needed columns: the number of the first row, the columns by their positions, and which is which.
+
+    All at once; or from row `after` on, if each row is a record, in slices of rows: of the row groups of the file only
+    those are decoded that a slice touches.
+
+    >>> import polars as pl
+    >>> with tempfile.NamedTemporaryFile(suffix=".parquet") as file:
+    ...     pl.DataFrame({"n": [1], "user": [7], "item": ["a"]}).write_parquet(file.name)
+    ...     [columns for _, _, columns in parquet_frames(file.name, Options(), Tally("a.parquet"))]
+    [Columns(record=1, item=2, rating=None)]
+    """
     import polars as pl
 
-    data = io.BytesIO(b"" if source else b"".join(chunks))
     try:
-        schema = pl.read_parquet_schema(source or data)
-        columns = _frame_columns(list(schema), [_is_list(kind) for kind in schema.values()], options, into.tally)
-        needed = [list(schema)[c] for c in columns if c is not None]
-        if source and _is_list(schema[list(schema)[columns.item]]) and into.each_row():
-            _add_slices(source, needed, list(schema), columns, options, into)
+        schema = pl.read_parquet_schema(path)
+        names = list(schema)
+        columns = _frame_columns(names, [_is_list(kind) for kind in schema.values()], options, tally)
+        rows = pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()
+        if rows > _ROWS_A_BYTE * Path(path).stat().st_size:
+            problem = f"{rows:,} rows in a file of {Path(path).stat().st_size:,} bytes"
+            raise InputError(problem, source=tally.source, remedy="fetch the file again")
+        needed = [names[c] for c in columns if c is not None]
+        if after is None or not _is_list(schema[names[columns.item]]):
+            frame = pl.read_parquet(path, columns=needed, glob=False)
+            yield 0, lambda c: frame[names[c]], columns
             return
-        data.seek(0)
-        frame = pl.read_parquet(source or data, columns=needed)
+        table, start, size = pl.scan_parquet(path, glob=False).select(needed), after, 1024
+        while len(frame := table.slice(start, size).collect()):
+            yield start, lambda c, frame=frame: frame[names[c]], columns
+            start += len(frame)
+            size = max(1, int(SLICE * len(frame) / max(1, frame.estimated_size())))
     except pl.exceptions.PolarsError as error:
         problem = f"damaged parquet data ({str(error).splitlines()[0][:100]})"
-        raise InputError(problem, source=into.tally.source, remedy="fetch the file again") from None
-    _add_frame(lambda c: frame[list(schema)[c]], columns, options, into)
-
-
-def _add_slices(
-    source: str, needed: list[str], names: list[str], columns: Columns, options: Options, into: Collector
-) -> None:
-    """The same in slices of rows; of the row groups of the file only those are decoded that a slice touches."""
-    import polars as pl
-
-    table = pl.scan_parquet(source).select(needed)
-    start, size = into.after, 1024
-    while len(frame := table.slice(start, size).collect()):
-        _add_frame(lambda c, frame=frame: frame[names[c]], columns, options, into, start)  # type: ignore[misc]
-        start += len(frame)
-        size = max(1, int(SLICE * len(frame) / max(1, frame.estimated_size())))
+        raise InputError(problem, source=tally.source, remedy="fetch the file again") from None
 
 
 def read_frame(frame: Any, options: Options, into: Collector) -> None:
