@@ -77,6 +77,12 @@ def top_k(scores: Floats, k: int) -> tuple[Ints, Floats]:
     items = np.full((len(scores), k), -1, dtype=np.int32)
     values = np.full((len(scores), k), np.nan, dtype=scores.dtype)
     for r, row in enumerate(scores):
-        order = np.argsort(-row, kind="stable")[: min(k, np.count_nonzero(~np.isnan(row)))]
+        absent = np.isnan(row)
+        size = min(k, len(row) - int(absent.sum()))
+        if not size:
+            continue
+        worst = np.partition(np.where(absent, -np.inf, row), len(row) - size)[len(row) - size]
+        order = np.flatnonzero(row >= worst)  # the k best, and what equals the last of them; never NaN
+        order = order[np.argsort(-row[order], kind="stable")[:size]]
         items[r, : len(order)], values[r, : len(order)] = order, row[order]
     return items, values
