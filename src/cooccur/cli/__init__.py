@@ -19,7 +19,20 @@ from typing import Annotated
 
 import typer
 
-from cooccur.cli import calibrate, complete, datasets, demo, describe, doctor, evaluate, fit, models, reproduce, tune
+from cooccur.cli import (
+    calibrate,
+    complete,
+    datasets,
+    demo,
+    describe,
+    doctor,
+    evaluate,
+    fit,
+    models,
+    reproduce,
+    serve,
+    tune,
+)
 from cooccur.cli.options import examples
 from cooccur.cli.output import say
 from cooccur.errors import CooccurError
@@ -81,6 +94,12 @@ app.command(
     )
 )(complete.complete)
 app.command(epilog=examples("cooccur similar shop.model pasta"))(complete.similar)
+app.command(
+    epilog=examples(
+        "cooccur serve shop.model",
+        "COOCCUR_TOKEN=$(cat token) cooccur serve shop.model --host 0.0.0.0 --workers 4",
+    )
+)(serve.serve)
 app.command(
     epilog=examples(
         "cooccur evaluate retail -m popularity -m cvg -m lwcvg",
