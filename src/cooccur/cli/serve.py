@@ -45,19 +45,19 @@ def serve(
 
     limits = Limits(basket=max_basket, batch=max_batch, body=max_body, seconds=max_seconds)
     settings = Settings(file.absolute(), _token(token_file), tuple(origins or ()), limits)
-    bound = listen(host, port)
-    if workers == 1:
-        app = application(settings)
-        model = app.state.keeper.current.model
-    else:
-        app, model = None, load(file)  # a bad file is found here, not in each process
-    at = bound.getsockname()
-    where = f"[{at[0]}]:{at[1]}" if ":" in at[0] else f"{at[0]}:{at[1]}"
-    if settings.token is None and not ipaddress.ip_address(at[0].partition("%")[0]).is_loopback:
-        say(f"warning: whoever reaches {where} can ask, without a token; set {TOKEN} or --token-file")
-    say(f"serving {file} ({model.name}, {len(model.items_):,} items) at http://{where}; Ctrl-C ends it")
-    del model
-    run(settings, bound, workers, app)
+    with listen(host, port) as bound:
+        if workers == 1:
+            app = application(settings)
+            model = app.state.keeper.current.model
+        else:
+            app, model = None, load(file)  # a bad file is found here, not in each process
+        at = bound.getsockname()
+        where = f"[{at[0]}]:{at[1]}" if ":" in at[0] else f"{at[0]}:{at[1]}"
+        if settings.token is None and not ipaddress.ip_address(at[0].partition("%")[0]).is_loopback:
+            say(f"warning: whoever reaches {where} can ask, without a token; set {TOKEN} or --token-file")
+        say(f"serving {file} ({model.name}, {len(model.items_):,} items) at http://{where}; Ctrl-C ends it")
+        del model  # else it would stay when another takes its place
+        run(settings, bound, workers, app)
 
 
 def _token(file: Path | None) -> str | None:

@@ -22,6 +22,7 @@ from cooccur.serve.metrics import FOLDER
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+HTTP = "h11"  # bounds the length of a request's head; httptools, which does not, saves 0.1 ms a request
 KEEP_ALIVE = 65  # seconds; longer than a proxy's, so that it is the proxy who closes
 
 
@@ -69,8 +70,8 @@ def listen(host: str, port: int) -> socket.socket:
 def run(settings: Settings, bound: socket.socket, workers: int = 1, app: FastAPI | None = None) -> None:
     """Serve until SIGTERM or Ctrl-C; requests that are under way then are answered first."""
     config = uvicorn.Config(
-        app or functools.partial(application, settings), factory=app is None, workers=workers, log_config=None,
-        access_log=False, server_header=False, proxy_headers=False, ws="none", lifespan="on",
+        app or functools.partial(application, settings), factory=app is None, workers=workers, loop="asyncio", http=HTTP,
+        log_config=None, access_log=False, server_header=False, proxy_headers=False, ws="none", lifespan="on",
         timeout_keep_alive=KEEP_ALIVE, timeout_graceful_shutdown=round(settings.limits.seconds) + 5,
         timeout_worker_healthcheck=60,
     )  # fmt: skip
