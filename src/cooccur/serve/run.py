@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import logging
+import multiprocessing
 import os
 import signal
 import socket
 import tempfile
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +22,8 @@ from cooccur.serve.limits import Limits
 from cooccur.serve.metrics import FOLDER
 
 if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
+
     from fastapi import FastAPI
 
 HTTP = "h11"  # bounds the length of a request's head; httptools, which does not, saves 0.1 ms a request
@@ -41,9 +45,17 @@ def application(settings: Settings) -> FastAPI:
     """The application of one process, and its log on stderr."""
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
     logging.getLogger("cooccur.serve").setLevel(logging.INFO)
+    if (parent := multiprocessing.parent_process()) is not None:
+        threading.Thread(target=_end_with, args=[parent], daemon=True).start()
     return create_app(
         settings.path, token=settings.token, origins=settings.origins, limits=settings.limits, poll=settings.poll
     )
+
+
+def _end_with(parent: BaseProcess) -> None:
+    """A worker whose parent was killed would hold the port for ever."""
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def listen(host: str, port: int) -> socket.socket:
