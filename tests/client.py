@@ -23,7 +23,7 @@ class Client:
         self._client = httpx.AsyncClient(transport=transport, base_url="http://testserver")
 
     def run(self, work: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(300)
 
     def __enter__(self) -> Self:
         self.run(self._life.enter_async_context(self.app.router.lifespan_context(self.app)))
@@ -38,6 +38,15 @@ class Client:
         answer: httpx.Response = self.run(self._client.request(method, path, **more))
         return answer
 
+    def requests(self, asked: Iterable[dict[str, Any]]) -> list[httpx.Response]:
+        """Many, one after the other, at less cost than one by one."""
+
+        async def all_of_them() -> list[httpx.Response]:
+            return [await self._client.request(one["method"], one["path"], **_rest(one)) for one in asked]
+
+        answers: list[httpx.Response] = self.run(all_of_them())
+        return answers
+
     def get(self, path: str, **more: Any) -> httpx.Response:
         return self.request("GET", path, **more)
 
@@ -46,6 +55,10 @@ class Client:
 
     def options(self, path: str, **more: Any) -> httpx.Response:
         return self.request("OPTIONS", path, **more)
+
+
+def _rest(asked: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in asked.items() if name not in ("method", "path")}
 
 
 async def _later(pieces: Iterable[bytes]) -> Any:
