@@ -67,8 +67,8 @@ def random_dem(n: int, pairs: int) -> Dem:
 
 def request(basket: list[str]) -> bytes:
     body = json.dumps({"basket": basket, "k": 10}).encode()
-    head = f"POST /api/v1/complete HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
-    return head.encode() + body
+    lines = ["POST /api/v1/complete HTTP/1.1", "host: x", "content-type: application/json"]
+    return "\r\n".join([*lines, f"content-length: {len(body)}", "", ""]).encode() + body
 
 
 def cpu(process: int) -> float:
@@ -82,7 +82,13 @@ class Service:
 
     def __init__(self, path: Path, asked: bytes) -> None:
         start = time.perf_counter()
-        command = [sys.executable, "-c", "import sys; from cooccur.cli import main; sys.exit(main())", "serve", str(path)]
+        command = [
+            sys.executable,
+            "-c",
+            "import sys; from cooccur.cli import main; sys.exit(main())",
+            "serve",
+            str(path),
+        ]
         self.process = subprocess.Popen([*command, "--port", "0"], stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
         found = re.search(r"http://127.0.0.1:(\d+)", self.process.stderr.readline())
@@ -96,9 +102,11 @@ class Service:
                 time.sleep(0.005)
         self.ask(asked)
         self.first = time.perf_counter() - start
+        while b'"state":"ready"' not in self.ask(b"GET /readyz HTTP/1.1\r\nhost: x\r\n\r\n", b""):
+            time.sleep(0.05)
         self.client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def ask(self, asked: bytes) -> bytes:
+    def ask(self, asked: bytes, wanted: bytes = b"200") -> bytes:
         self.client.sendall(asked)
         got = b""
         while b"\r\n\r\n" not in got:
@@ -107,7 +115,7 @@ class Service:
         length = int(re.search(rb"content-length: (\d+)", head)[1])  # type: ignore[index]
         while len(body) < length:
             body += self.client.recv(65536)
-        assert head.startswith(b"HTTP/1.1 200"), head
+        assert head.startswith(b"HTTP/1.1 " + wanted), head
         return body
 
     def end(self) -> None:

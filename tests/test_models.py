@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from contract import Contract
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contract import Contract
 from cooccur.baskets import Baskets
 from cooccur.models import make_model
 

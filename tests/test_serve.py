@@ -25,7 +25,6 @@ from hypothesis import strategies as st
 
 pytest.importorskip("fastapi")
 from client import Client
-
 from cooccur.cli import main
 from cooccur.models import make_model
 from cooccur.models.base import Model
@@ -571,7 +570,7 @@ class Service:
     def connect(self, seconds: float = 60) -> http.client.HTTPConnection:
         return http.client.HTTPConnection(self.host.strip("[]"), self.port, timeout=seconds)
 
-    def get(self, path: str, headers: Mapping[str, str] = {}) -> tuple[int, bytes]:  # noqa: B006
+    def get(self, path: str, headers: Mapping[str, str] = {}) -> tuple[int, bytes]:
         with contextlib.closing(self.connect()) as connection:
             connection.request("GET", path, headers=dict(headers))
             answer = connection.getresponse()

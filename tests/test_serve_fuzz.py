@@ -19,12 +19,12 @@ import pytest
 pytest.importorskip("fastapi")
 import hypothesis
 import schemathesis
-from client import Client
-from test_serve import small_dem
 
+from client import Client
 from cooccur.serve.app import create_app
 from cooccur.serve.limits import Limits
 from cooccur.storage import save
+from test_serve import small_dem
 
 OWN, GENERATED = 9000, 1200
 OPEN = {"/api/v1/complete", "/api/v1/complete/batch", "/api/v1/explain", "/api/v1/similar", "/api/v1/items"}
@@ -33,13 +33,14 @@ PATHS = [
     "/api/v1/model", "/api/v1/map", "/healthz", "/readyz", "/metrics", "/openapi.json", "/", "/static/a.js",
 ]  # fmt: skip
 GOOD: list[tuple[str, Any]] = [
-    ("/api/v1/complete", {"basket": ["tea 0"], "k": 3, "candidates": ["cup 1"], "exclude": ["x"], "min_probability": 0.1}),
+    ("/api/v1/complete", {"basket": ["tea 0"], "k": 3, "candidates": ["cup 1"], "exclude": ["x"]}),
+    ("/api/v1/complete", {"basket": [], "min_probability": 0.1}),
     ("/api/v1/complete/batch", {"baskets": [["tea 0"], []], "k": 3}),
     ("/api/v1/explain", {"basket": ["tea 0"], "item": "cup 1"}),
 ]  # fmt: skip
 ODD: list[Any] = [
-    None, True, False, 0, -1, 1, 2**31, 2**63, -(2**63), 10**40, 1e308, -0.0, 0.5, "", "tea 0", "\0", "\ud800", "é" * 99,
-    "../../etc/passwd", "x" * 5000, [], [[]], [None], ["tea 0"] * 50, {}, {"a": 1}, {"basket": []}, [1, "a"], "NaN",
+    None, True, False, 0, -1, 1, 2**31, 2**63, -(2**63), 10**40, 1e308, -0.0, 0.5, "", "tea 0", "\0", "\ud800",
+    "é" * 99, "../../etc/passwd", "x" * 5000, [], [[]], [None], ["tea 0"] * 50, {}, {"a": 1}, {"basket": []}, [1, "a"], "NaN",
 ]  # fmt: skip
 QUERIES = ["item", "k", "q", "limit", "offset", "nothing", "item[]", ""]
 
@@ -83,7 +84,9 @@ def body(rng: random.Random) -> tuple[str, bytes]:
                 broken[rng.randrange(len(broken))] = rng.randrange(256)
             text = bytes(broken)
         case 2 if rng.random() < 0.3:
-            text = rng.choice([rng.randbytes(50), b"[" * 9000, b'{"k":' * 1500, b"9" * 6000, b"\xef\xbb\xbf{}", text * 200])
+            text = rng.choice(
+                [rng.randbytes(50), b"[" * 9000, b'{"k":' * 1500, b"9" * 6000, b"\xef\xbb\xbf{}", text * 200]
+            )
     return path, text
 
 
@@ -92,14 +95,23 @@ def request(rng: random.Random) -> dict[str, Any]:
     path, content = body(rng)
     method, headers = "POST", {"content-type": "application/json"}
     if rng.random() < 0.5:
-        path, method = rng.choice(PATHS), rng.choice(["GET"] * 6 + ["POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "X"])
+        path, method = (
+            rng.choice(PATHS),
+            rng.choice(["GET"] * 6 + ["POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "X"]),
+        )
         odd = [(rng.choice(QUERIES), str(rng.choice(ODD))) for _ in range(rng.randrange(4))]
         path += "?" + "&".join(f"{name}={quote(value, errors='surrogatepass')}" for name, value in odd)
         if rng.random() < 0.2:
-            path = rng.choice(PATHS) + rng.choice(["/", "//", "/..", "%00", "%ff", "%2e%2e/x", "?%", "?q=%ff%fe", ";a", "?q"])
+            path = rng.choice(PATHS) + rng.choice(
+                ["/", "//", "/..", "%00", "%ff", "%2e%2e/x", "?%", "?q=%ff%fe", ";a", "?q"]
+            )
     if rng.random() < 0.3:
-        name = rng.choice(["content-type", "authorization", "origin", "accept-encoding", "content-length", "host", "range"])
-        headers[name] = rng.choice(["", "\xff", "a" * 3000, "text/plain", "application/json; charset=utf-16", "-1", "0", "*"])
+        name = rng.choice(
+            ["content-type", "authorization", "origin", "accept-encoding", "content-length", "host", "range"]
+        )
+        headers[name] = rng.choice(
+            ["", "\xff", "a" * 3000, "text/plain", "application/json; charset=utf-16", "-1", "0", "*"]
+        )
     encoded = {name: value.encode("latin-1") for name, value in headers.items()}
     return {"method": method, "path": path, "headers": encoded, "content": content}
 

@@ -1,6 +1,6 @@
 """What goes back: JSON documents, and errors of one shape.
 
-    {"error": {"code": "unknown_item", "message": "unknown item 'mlik'", "remedy": "did you mean 'milk'?"}}
+{"error": {"code": "unknown_item", "message": "unknown item 'mlik'", "remedy": "did you mean 'milk'?"}}
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from starlette.responses import Response
 LONGEST = 300  # characters of an error's message: what a client sent may be part of it
 
 
-class Problem(Exception):
+class Problem(Exception):  # noqa: N818
     """Something the client can mend, and the status it is answered with."""
 
     def __init__(self, status: int, code: str, message: str, remedy: str, headers: Mapping[str, str] | None = None):

@@ -178,7 +178,9 @@ def create_app(
     @app.get("/readyz", response_model=schemas.State, summary="A model is loaded and warm")
     async def readyz() -> Response:
         if not keeper.ready:
-            raise Problem(503, "not_ready", "the model is being warmed up, or the service ends", "ask again in a second")
+            raise Problem(
+                503, "not_ready", "the model is being warmed up, or the service ends", "ask again in a second"
+            )
         return document({"state": "ready"})
 
     @app.get("/metrics", response_class=Response, summary="For Prometheus")
@@ -205,7 +207,7 @@ def create_app(
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(Exception, _bug)
-    paths = [path for route in app.routes if (path := getattr(route, "path", None))]
+    paths = [str(getattr(route, "path", "")) for route in app.routes]
     app.add_middleware(Guard, limits=most, token=token, metrics=metrics, paths=paths)
     if origins:
         app.add_middleware(
@@ -250,7 +252,9 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     words = WORDS.get(error.status_code, str(error.detail))
     code = words.replace(" ", "_")
-    return Problem(error.status_code, code, f"{request.method} {request.url.path}: {words}", SHAPE, error.headers).response()
+    return Problem(
+        error.status_code, code, f"{request.method} {request.url.path}: {words}", SHAPE, error.headers
+    ).response()
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

@@ -24,7 +24,9 @@ class Metrics:
         self._requests = Counter("cooccur_requests", "Requests answered", ["path", "status"], registry=own)
         self._seconds = Histogram("cooccur_request_seconds", "Until answered", ["path"], registry=own, buckets=SECONDS)
         self._baskets = Counter("cooccur_baskets", "Baskets completed", registry=own)
-        self._unknown = Counter("cooccur_unknown_items", "Items of a request that the model does not know", registry=own)
+        self._unknown = Counter(
+            "cooccur_unknown_items", "Items of a request that the model does not know", registry=own
+        )
         self._reloads = Counter("cooccur_reloads", "New model files, by what became of them", ["result"], registry=own)
         self._loaded = Gauge(
             "cooccur_model_loaded_timestamp_seconds", "When the model was loaded; the oldest of all processes",

@@ -37,7 +37,7 @@ class Settings:
     path: Path
     token: str | None = field(default=None, repr=False)
     origins: tuple[str, ...] = ()
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     poll: float = 1.0
 
 
@@ -66,7 +66,9 @@ def listen(host: str, port: int) -> socket.socket:
         )[0]
         bound = socket.socket(family, kind, protocol)
     except (OSError, UnicodeError) as error:
-        raise CooccurError(f"--host {host}: no such address ({error}); take one of this machine, as 127.0.0.1") from None
+        raise CooccurError(
+            f"--host {host}: no such address ({error}); take one of this machine, as 127.0.0.1"
+        ) from None
     try:
         if os.name == "posix":
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -82,8 +84,8 @@ def listen(host: str, port: int) -> socket.socket:
 def run(settings: Settings, bound: socket.socket, workers: int = 1, app: FastAPI | None = None) -> None:
     """Serve until SIGTERM or Ctrl-C; requests that are under way then are answered first."""
     config = uvicorn.Config(
-        app or functools.partial(application, settings), factory=app is None, workers=workers, loop="asyncio", http=HTTP,
-        log_config=None, access_log=False, server_header=False, proxy_headers=False, ws="none", lifespan="on",
+        app or functools.partial(application, settings), factory=app is None, workers=workers, loop="asyncio",
+        http=HTTP, log_config=None, access_log=False, server_header=False, proxy_headers=False, ws="none", lifespan="on",
         timeout_keep_alive=KEEP_ALIVE, timeout_graceful_shutdown=round(settings.limits.seconds) + 5,
         timeout_worker_healthcheck=60,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The JSON documents of the service, as OpenAPI shows them. Questions are checked against these; answers are made so."""
+"""The JSON documents of the service, as OpenAPI shows them. Questions are checked against them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find items as somebody types: names that begin so, then words that do, then anything that holds it, then near spellings.
+"""Find items as somebody types: names that begin so, words that do, names that hold it, then near spellings.
 
 All names, folded (no case, no accents) and most frequent first, are one text:  \\0 name \\0 name \\0
 Its places are sorted by the two bytes that stand there, so the places of a query are those of its rarest pair of bytes,
@@ -6,7 +6,7 @@ checked for the other bytes. That is some microseconds for a usual query and som
 over 100,000 names.
 
 Near spellings compare each word of the query with all distinct words (edits: a letter more, less, another, or two
-swapped; the word may go on), by numpy over all words at once; tens of milliseconds, and only where little else is found.
+swapped; the word may go on), by numpy over all words at once: tens of milliseconds, only where little else is found.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -75,13 +76,13 @@ class Search:
 
     def near(self, query: str) -> list[int]:
         """The numbers of items whose words are spelled about so, likeliest first."""
-        return self.by_frequency[self._near(fold(query))].tolist()
+        return [int(item) for item in self.by_frequency[self._near(fold(query))]]
 
     def _occurrences(self, asked: bytes) -> Ints:
         """Where the text goes on like this."""
         if len(asked) == 1:
             return self.places[self.first[asked[0] << 8] : self.first[(asked[0] + 1) << 8]]
-        codes = [a << 8 | b for a, b in zip(asked, asked[1:], strict=False)]
+        codes = [a << 8 | b for a, b in pairwise(asked)]
         at = min(range(len(codes)), key=lambda i: self.first[codes[i] + 1] - self.first[codes[i]])
         places = self.places[self.first[codes[at]] : self.first[codes[at] + 1]] - at
         places = places[(places > 0) & (places + len(asked) < len(self.text))]
@@ -123,11 +124,11 @@ class Search:
             np.minimum.at(best, items[source], np.repeat(away[close], lengths))
             total += best
         found = np.flatnonzero(total < 100)
-        return found[np.argsort(total[found], kind="stable")][:ENOUGH].tolist()
+        return [int(item) for item in found[np.argsort(total[found], kind="stable")][:ENOUGH]]
 
 
 def edits(query: bytes, words: Bytes) -> npt.NDArray[np.int8]:
-    """(n,) edits from the query to each word (n, width; zero behind its end), or to the beginning of it that is nearest.
+    """(n,) edits from the query to each word (n, width; zero behind its end), or to its nearest beginning.
 
     >>> edits(b"mlik", np.frombuffer(b"milk\\0\\0milky\\0bread\\0", dtype=np.uint8).reshape(3, 6)).tolist()
     [1, 1, 4]

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,9 @@ class Loaded:
         known: Iterable[tuple[str, str | None]] = ((name, None) for name in names)
         if titles is not None:
             known = (titles.get(name, (name, None)) for name in names)
-        self.items = [{"id": name, "title": t, "group": g} for name, (t, g) in zip(names, known, strict=True)]
+        self.items: list[Document] = [
+            {"id": name, "title": t, "group": g} for name, (t, g) in zip(names, known, strict=True)
+        ]
         self.search = Search([item["title"] or "" for item in self.items], self.model.frequencies_, names)
         self.number: dict[str, int] = self.model._index
         self.making = Making(self)
@@ -75,12 +78,12 @@ class Loaded:
 
     def warm(self) -> None:
         """Compile what batches need, and what a search for near spellings does, before somebody waits for it."""
-        import numba
+        from numba.np.ufunc import threading_layer
 
         self.complete([[]] * CHUNK, Wanted())
         self.search.near("warm")
         with contextlib.suppress(ValueError):  # no kernel of this model runs in parallel
-            if numba.threading_layer() != "workqueue":
+            if threading_layer() != "workqueue":
                 self.turn = contextlib.nullcontext()
 
     # -- answers ------------------------------------------------------------------------------------
@@ -151,7 +154,8 @@ class Loaded:
         with self.turn:
             found = self.model.similar_items(item, k)
         rows = [
-            {**self.items[self.number[s.item]], "score": number(s.score), "rank": rank} for rank, s in enumerate(found, 1)
+            {**self.items[self.number[s.item]], "score": number(s.score), "rank": rank}
+            for rank, s in enumerate(found, 1)
         ]
         return {"item": own, "similar": rows}
 
@@ -213,7 +217,7 @@ class Making:
 
     def _make(self) -> None:
         try:
-            from cooccur.maps import make_map
+            make_map = import_module("cooccur.maps").make_map
         except ImportError:
             remedy = "install the packages that draw it: pip install 'cooccur[serve]'"
             self.problem = Problem(404, "no_map", "this service draws no map", remedy)
