@@ -489,7 +489,10 @@ def test_edits_against_the_plain_way(query: str, names: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("typed", "first"),
-    [("star wras", "Star Wars"), ("walace", "Wallace & Gromit"), ("amelei", "Amélie"), ("gromt wallace", "Wallace & Gromit")],
+    [
+        ("star wras", "Star Wars"), ("walace", "Wallace & Gromit"), ("amelei", "Amélie"),
+        ("gromt wallace", "Wallace & Gromit"),
+    ],
 )  # fmt: skip
 def test_typos(typed: str, first: str) -> None:
     names = ["Toy Story", "Star Trek", "Star Wars", "Amélie", "Wallace & Gromit"]
@@ -626,7 +629,7 @@ def test_reload_under_load_drops_no_request(tmp_path: Path) -> None:
         connection = running.connect()
         while not stop.is_set():
             try:
-                status, found = ask(connection, "/api/v1/complete", body)
+                _, found = ask(connection, "/api/v1/complete", body)
                 got = [(s["id"], s["score"]) for s in found["suggestions"]]
                 seen.append(next((seed for seed, answer in wanted.items() if got == answer), f"mixed: {found}"))
             except Exception as error:
