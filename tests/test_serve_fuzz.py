@@ -1,7 +1,7 @@
 """10,000 requests that nobody should send: whatever comes, the answer is a document, and never a 500.
 
-Half are bodies (bytes, mutated documents, wrong types), half addresses, queries, methods, headers; a thousand more are what
-schemathesis makes of the OpenAPI document, half of them against it. All go to the application itself, without
+Half are bodies (bytes, mutated documents, wrong types), half addresses, queries, methods, headers; a thousand more are
+what schemathesis makes of the OpenAPI document, half of them against it. All go to the application itself, without
 sockets, so that they are many; what only sockets show is in `test_serve.py`.
 """
 

@@ -85,8 +85,9 @@ def run(settings: Settings, bound: socket.socket, workers: int = 1, app: FastAPI
     """Serve until SIGTERM or Ctrl-C; requests that are under way then are answered first."""
     config = uvicorn.Config(
         app or functools.partial(application, settings), factory=app is None, workers=workers, loop="asyncio",
-        http=HTTP, log_config=None, access_log=False, server_header=False, proxy_headers=False, ws="none", lifespan="on",
-        timeout_keep_alive=KEEP_ALIVE, timeout_graceful_shutdown=round(settings.limits.seconds) + 5,
+        http=HTTP, ws="none", lifespan="on", log_config=None, access_log=False, server_header=False,
+        proxy_headers=False, timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=round(settings.limits.seconds) + 5,
         timeout_worker_healthcheck=60,
     )  # fmt: skip
     if workers == 1:
