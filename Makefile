@@ -16,11 +16,12 @@ lint: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: .venv/peers
+bench: .venv/peers .venv/serve
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/topk.py
 	$(BIN)/python benchmarks/read.py
 	$(BIN)/python benchmarks/epoch.py
+	$(BIN)/python benchmarks/serve.py
 
 docs: .venv/dev
 	$(BIN)/mkdocs build --strict
@@ -41,6 +42,10 @@ docs: .venv/dev
 
 .venv/peers: .venv/base
 	$(PIP) -e ".[peers]"
+	touch $@
+
+.venv/serve: .venv/base
+	$(PIP) -e ".[serve]"
 	touch $@
 
 clean:

@@ -66,6 +66,8 @@ def test_top_k_is_a_full_stable_sort(scores: Floats, data: st.DataObject) -> Non
         wanted = sorted_top_k(row, k)
         assert items[r].tolist() == wanted[0]
         np.testing.assert_array_equal(values[r], np.array(wanted[1], dtype=np.float32))
+        alone = ops.top_k(scores[r : r + 1], k)
+        assert (alone[0].tobytes(), alone[1].tobytes()) == (items[r].tobytes(), values[r].tobytes())
     np.testing.assert_array_equal(scores, before)
 
 

@@ -52,6 +52,19 @@ def sum_rows(rows: Floats, indptr: Ints, indices: Ints) -> Floats:
     return out
 
 
+def project(hidden: Floats, rows: Floats) -> Floats:
+    """hidden @ rows.T: (records, width) and (n, width) give (records, n).
+
+    For a few records that is one pass over `rows`, and einsum goes through memory twice as fast as BLAS (gemv) does.
+
+    >>> project(np.float32([[1, 2]]), np.float32([[1, 0], [0, 1], [1, 1]])).tolist()
+    [[1.0, 2.0, 3.0]]
+    """
+    if len(hidden) > FEW:
+        return np.asarray(hidden @ rows.T)
+    return np.stack([np.einsum("nj,j->n", rows, h) for h in hidden]) if len(hidden) else hidden @ rows.T
+
+
 def mask(scores: Floats, indptr: Ints, indices: Ints) -> None:
     """scores[r, i] = NaN for the items of record r: no comparison holds for NaN, so they are never chosen.
 
@@ -77,6 +90,12 @@ def top_k(scores: Floats, k: int) -> tuple[Ints, Floats]:
     items = np.full((len(scores), k), -1, dtype=np.int32)
     values = np.full((len(scores), k), np.nan, dtype=scores.dtype)
     for r, row in enumerate(scores):
-        order = np.argsort(-row, kind="stable")[: min(k, np.count_nonzero(~np.isnan(row)))]
+        absent = np.isnan(row)
+        size = min(k, len(row) - int(absent.sum()))
+        if not size:
+            continue
+        worst = np.partition(np.where(absent, -np.inf, row), len(row) - size)[len(row) - size]
+        order = np.flatnonzero(row >= worst)  # the k best, and what equals the last of them; never NaN
+        order = order[np.argsort(-row[order], kind="stable")[:size]]
         items[r, : len(order)], values[r, : len(order)] = order, row[order]
     return items, values

@@ -32,6 +32,7 @@ from cooccur.cli import (
     inspect,
     models,
     reproduce,
+    serve,
     shell,
     tune,
 )
@@ -98,6 +99,12 @@ app.command(
 )(complete.complete)
 app.command(epilog=examples("cooccur similar shop.model pasta"))(complete.similar)
 app.command(epilog=examples("cooccur shell shop.model", "echo pasta | cooccur shell shop.model"))(shell.shell)
+app.command(
+    epilog=examples(
+        "cooccur serve shop.model",
+        "COOCCUR_TOKEN=$(cat token) cooccur serve shop.model --host 0.0.0.0 --workers 4",
+    )
+)(serve.serve)
 app.command(
     epilog=examples(
         "cooccur evaluate retail -m popularity -m cvg -m lwcvg",

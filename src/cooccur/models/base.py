@@ -196,7 +196,7 @@ class Model(ModelView, ABC):
 
     def blocks(self, baskets: Baskets) -> Iterator[tuple[slice, Floats]]:
         """The same in blocks of records that fit the cache: (which records, their scores)."""
-        rows = max(1, BLOCK_BYTES // (4 * len(self.items_)))
+        rows = self._rows_at_once()
         for start in range(0, len(baskets), rows):
             which = slice(start, min(start + rows, len(baskets)))
             yield which, self.scores(baskets[which])
@@ -216,8 +216,8 @@ class Model(ModelView, ABC):
             for item, score in zip(batch.items[0], batch.scores[0], strict=True)
             if item >= 0
         ]
-        known = tuple(n for n in names if n not in batch.unknown)
-        return Completion(known, batch.unknown, tuple(found), self.titles_)
+        unknown = set(batch.unknown)
+        return Completion(tuple(n for n in names if n not in unknown), batch.unknown, tuple(found), self.titles_)
 
     def complete_batch(
         self, baskets: Any, k: int = 10, *, candidates: Iterable[str] | None = None, exclude: Iterable[str] = ()
@@ -263,7 +263,9 @@ class Model(ModelView, ABC):
         ask = [own, *without, own[:0]]
         lengths = [len(row) for row in ask]
         trial = Baskets(np.concatenate(([0], np.cumsum(lengths))), np.concatenate(ask), self.items_)
-        score, *left_out, prior = (float(s) for s in self._scores(trial)[:, target])
+        rows = self._rows_at_once()
+        parts = [self._scores(trial[at : at + rows])[:, target] for at in range(0, len(trial), rows)]
+        score, *left_out, prior = (float(s) for s in np.concatenate(parts))
         shares = [(str(self.items_[i]), score - s) for i, s in zip(own, left_out, strict=True)]
         shares.sort(key=lambda share: -abs(share[1]))
         rest = score - prior - sum(value for _, value in shares)
@@ -306,6 +308,10 @@ class Model(ModelView, ABC):
 
     # -- inside -------------------------------------------------------------------------------------
 
+    def _rows_at_once(self) -> int:
+        """Of how many records the scores are a block of about BLOCK_BYTES."""
+        return max(1, BLOCK_BYTES // (4 * len(self.items_)))
+
     def _known(self, baskets: Any) -> tuple[Baskets, list[str]]:
         """Records over the model's own vocabulary, and the names that it does not know."""
         self._check_fitted()
@@ -317,7 +323,23 @@ class Model(ModelView, ABC):
             if len(baskets.shape) == 2 and baskets.shape[-1] != len(self.items_):
                 raise InputError(f"a matrix {baskets.shape[-1]} wide; the model knows {len(self.items_)} items")
             return Baskets.from_matrix(baskets, self.items_), []
-        return Baskets.from_lists(baskets).with_vocabulary(self.items_)
+        return self._numbered(baskets)
+
+    def _numbered(self, lists: Iterable[Iterable[Any]]) -> tuple[Baskets, list[str]]:
+        """`Baskets.from_lists(lists).with_vocabulary(self.items_)`, at the cost of the lists and not of the items."""
+        numbers: list[int] = []
+        lengths: list[int] = []
+        unknown: dict[str, None] = {}
+        for record, names in enumerate(lists):
+            if isinstance(names, (str, bytes)):
+                raise InputError(f"record {record} is the text {names!r}; expected a list of items")
+            found = {name: self._index.get(name) for name in map(str, names)}
+            own = sorted(number for number in found.values() if number is not None)
+            unknown.update((name, None) for name, number in found.items() if number is None)
+            numbers += own
+            lengths.append(len(own))
+        indptr = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+        return Baskets(indptr, np.array(numbers, dtype=np.int32), self.items_), list(unknown)
 
     def _rest(self, basket: Iterable[str], item: str) -> Baskets:
         """One record: the known items of the basket but this one."""

@@ -133,7 +133,7 @@ class PseudoLikelihood(LogOdds, Trained):
             ops.add_rows(scores, baskets.indptr, baskets.indices, self.starts_, self.columns_, self.weights_)
         if self.R_.shape[1]:
             sums = ops.sum_rows(self.E_, baskets.indptr, baskets.indices)
-            scores += self._hidden(sums, baskets.lengths) @ self.R_.T
+            scores += ops.project(self._hidden(sums, baskets.lengths), self.R_)
         scores += self.b_
         return scores
 

@@ -261,16 +261,20 @@ def parquet_frames(
         needed = [names[c] for c in columns if c is not None]
         if after is None or not _is_list(schema[names[columns.item]]):
             frame = pl.read_parquet(path, columns=needed, glob=False)
-            yield 0, lambda c: frame[names[c]], columns
+            yield 0, _by_place(frame, names), columns
             return
         table, start, size = pl.scan_parquet(path, glob=False).select(needed), after, 1024
         while len(frame := table.slice(start, size).collect()):
-            yield start, lambda c, frame=frame: frame[names[c]], columns
+            yield start, _by_place(frame, names), columns
             start += len(frame)
             size = max(1, int(SLICE * len(frame) / max(1, frame.estimated_size())))
     except pl.exceptions.PolarsError as error:
         problem = f"damaged parquet data ({str(error).splitlines()[0][:100]})"
         raise InputError(problem, source=tally.source, remedy="fetch the file again") from None
+
+
+def _by_place(frame: pl.DataFrame, names: Sequence[str]) -> Callable[[int], pl.Series]:
+    return lambda c: frame[names[c]]
 
 
 def read_frame(frame: Any, options: Options, into: Collector) -> None:
