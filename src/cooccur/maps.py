@@ -39,6 +39,7 @@ BEST = 100  # others of each item that the spectrum is made from
 WIDTH = 64  # of the spectrum
 FEW = 12  # items: too few for t-SNE, they get the plane of their widest spread
 COLOURS = 10  # groups that have a colour, the most frequent ones; the others are grey
+GREY = "#9a9a9a"
 PALETTE = (
     "#4e79a7", "#e1812c", "#3a923a", "#c44e52", "#8064a2", "#937860", "#d76fb0", "#7f8f2e", "#2a9fb0", "#b59a2b",
 )  # fmt: skip
@@ -82,7 +83,7 @@ class Map:
             with whole(target) as file:
                 file.write(_page(data, labels, heading, about).encode())
             return min(labels, len(self.items))
-        figure, shown = _picture(data, labels, heading)
+        figure, shown = _picture(data, labels, heading, halo=ending == ".png")
         with whole_path(target) as temporary:
             save(figure, temporary, ending[1:])
         return shown
@@ -137,7 +138,7 @@ def _spectrum(model: Model, progress: Progress) -> Doubles:
         columns[item], values[item] = best, np.maximum(affinity[best], 0)
         if not item % 256:
             progress(0.8 * item / n, "what goes with each item")
-    if not values.any() or np.ptp(values) == 0:
+    if not values.any():
         raise CooccurError(f"{model.name} sees every item by itself, so it has no map; use a model of pairs, as lwcvg")
     A = csr_matrix((values.ravel(), columns.ravel(), np.arange(n + 1) * keep), shape=(n, n))
     S = A + A.T
@@ -212,14 +213,14 @@ def place_labels(
     >>> place_labels([(50, 10), (52, 10)], [30, 30], 8, (100, 20))
     [(0, 54.0, 6.0), (1, 18.0, 6.0)]
     """
-    cell = 4 * height
+    cell, lift = 4 * height, max(gap, height / 2)  # above and below it clears a label beside the point
     taken: dict[tuple[int, int], list[tuple[float, float, float, float]]] = {}
     shown: list[tuple[int, float, float]] = []
     for number, ((x, y), width) in enumerate(zip(np.asarray(places, dtype=float).tolist(), widths, strict=True)):
         if limit is not None and len(shown) >= limit:
             break
         middle, top = x - width / 2, y - height / 2
-        for left, up in ((x + gap, top), (x - gap - width, top), (middle, y - gap - height), (middle, y + gap)):
+        for left, up in ((x + gap, top), (x - gap - width, top), (middle, y - lift - height), (middle, y + lift)):
             right, down = left + width, up + height
             if left < 0 or up < 0 or right > size[0] or down > size[1]:
                 continue
@@ -278,45 +279,59 @@ def _page(data: Mapping[str, Any], labels: int, heading: str, about: str) -> str
     return page
 
 
-def _picture(data: Mapping[str, Any], labels: int, heading: str) -> tuple[Figure, int]:
-    """The map on paper, and how many names are on it."""
+def _picture(data: Mapping[str, Any], labels: int, heading: str, halo: bool) -> tuple[Figure, int]:
+    """The map on paper, and how many names are on it; all lengths in points."""
     from matplotlib.font_manager import FontProperties
+    from matplotlib.patheffects import withStroke
     from matplotlib.textpath import TextToPath
 
-    side = 72 * SIDE
-    low, high = 0.03 * side, 0.95 * side
+    made = figure(1, 1)  # if matplotlib is missing, say so now
     points = np.column_stack([data["x"], data["y"]])
-    places = low + (high - low) * (points + 1) / 2
+    room = np.maximum(np.ptp(points, axis=0), 0.4) / 2  # half of what the map takes, of at most 1
+    margin, strip = 26.0, 58.0
+    wide = 72 * SIDE
+    unit = (wide - 2 * margin) / (2 * room[0])
+    high = 2 * room[1] * unit + 2 * margin + strip
+    middle = (points.min(axis=0) + points.max(axis=0)) / 2
+    places = (points - middle) * unit + [wide / 2, margin + room[1] * unit]
     found = colours(data["group"])
-    grey = "#9a9a9a"
-    hues = [found.get(group or "", grey) for group in data["group"] or [None] * len(points)]
+    hues = [found.get(group or "", GREY) for group in data["group"] or [None] * len(points)]
     order = np.argsort(-np.array(data["frequency"]), kind="stable")
-    largest = max(1, max(data["frequency"], default=1))
-    sizes = (1.6 + 3.2 * np.sqrt(np.array(data["frequency"]) / largest)) ** 2 * min(1.0, (2000 / len(points)) ** 0.5)
+    share = np.array(data["frequency"]) / max(1, *data["frequency"])
+    sizes = (1.6 + 3.2 * np.sqrt(share)) ** 2 * min(1.0, (2000 / len(points)) ** 0.5)
 
-    made = figure(SIDE, SIDE)
+    made.set_size_inches(wide / 72, high / 72)
     axes = made.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(0, side), ylim=(0, side))
+    axes.set(xlim=(0, wide), ylim=(0, high))
     axes.axis("off")
-    axes.scatter(places[order, 0], places[order, 1], s=sizes[order], c=[hues[i] for i in order], alpha=0.75, lw=0)
+    rare_first = order[::-1]
+    axes.scatter(*places[rare_first].T, s=sizes[rare_first], c=[hues[i] for i in rare_first], alpha=0.75, lw=0)
 
-    font, text = FontProperties(size=POINTS), TextToPath()
+    text = TextToPath()
+
+    def width(words: str, points: float) -> float:
+        return 1.06 * text.get_text_width_height_descent(words, FontProperties(size=points), ismath=False)[0]
+
     first = order[: 20 * labels]
-    words = [shorten(_printable(data["title"][i])) for i in first]
+    words = [shorten(printable(data["title"][i])) for i in first]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # letters that matplotlib's font lacks; an SVG shows them all the same
-        widths = [text.get_text_width_height_descent(word, font, ismath=False)[0] for word in words]
-    down = np.column_stack([places[first, 0], side - places[first, 1]])
-    shown = place_labels(down, widths, 1.25 * POINTS, (side, side), gap=3, limit=labels)
+        widths = [width(word, POINTS) for word in words]
+        wider = [width(printable(group), 8) for group in found]
+    down = np.column_stack([places[first, 0], high - strip - places[first, 1]])
+    shown = place_labels(down, widths, 1.3 * POINTS, (wide, high - strip), gap=3, limit=labels)
+    # in an SVG a halo would turn letters into curves
+    around = [withStroke(linewidth=2, foreground="white", alpha=0.85)] if halo else []
+    plain: Any = {"parse_math": False, "color": "#22262b"}
     for number, left, top in shown:
-        axes.text(
-            left, side - top - 1.0 * POINTS, words[number], fontsize=POINTS, color="#222222", parse_math=False,
-        )  # fmt: skip
-    axes.text(low, side - low, _printable(heading), fontsize=11, va="top", weight="bold", parse_math=False)
-    for row, (group, hue) in enumerate(found.items()):
-        at = side - low - 22 - 12 * row
-        axes.scatter([low + 3], [at], s=22, color=hue, lw=0)
-        axes.text(low + 11, at, _printable(group), fontsize=8, va="center_baseline", parse_math=False)
+        at = high - strip - top - POINTS
+        axes.text(left, at, words[number], fontsize=POINTS, path_effects=around, **plain)
+    axes.text(margin, high - 24, printable(heading), fontsize=12, weight="bold", **plain)
+    left = margin + 3
+    for group, wide_word in zip(found, wider, strict=True):
+        axes.scatter([left], [high - 43], s=22, color=found[group], lw=0)
+        axes.text(left + 7, high - 46, printable(group), fontsize=8, **plain)
+        left += wide_word + 22
     return made, len(shown)
 
 
@@ -346,7 +361,11 @@ def _named(item: str, entry: Any) -> tuple[str, str | None]:
     return title or item, group or None
 
 
-def _printable(text: str) -> str:
-    """Without what no font and no XML file can hold."""
+def printable(text: str) -> str:
+    """Without what no font and no XML file can hold.
+
+    >>> printable("a\\x00b")
+    'a b'
+    """
     plain = text.encode("utf-8", "replace").decode()
     return "".join(letter if letter.isprintable() else " " for letter in plain)

@@ -20,6 +20,7 @@ from typing import Annotated
 import typer
 
 from cooccur.cli import calibrate, complete, datasets, demo, describe, doctor, evaluate, fit, models, reproduce, tune
+from cooccur.cli import map as map_command
 from cooccur.cli.options import examples
 from cooccur.cli.output import say
 from cooccur.errors import CooccurError
@@ -81,6 +82,9 @@ app.command(
     )
 )(complete.complete)
 app.command(epilog=examples("cooccur similar shop.model pasta"))(complete.similar)
+app.command(epilog=examples("cooccur map shop.model -o map.html", "cooccur map shop.model -o map.png --labels 100"))(
+    map_command.map
+)
 app.command(
     epilog=examples(
         "cooccur evaluate retail -m popularity -m cvg -m lwcvg",

@@ -182,7 +182,7 @@ async function explain(id) {
     if (open !== id) return;
     panel.replaceChildren(why(reason, scoreIs), el("div", { class: "actions" },
       el("button", { type: "button", class: "main", onclick: () => add(id) }, "Add to the basket"),
-      el("button", { type: "button", onclick: () => companions(id) }, "What goes with it"),
+      el("button", { type: "button", onclick: () => companions(id) }, "Goes with"),
       el("button", { type: "button", onclick: () => (view("map"), map.reveal([id])) }, "On the map")));
     panel.hidden = false;
   } catch (error) {
@@ -333,7 +333,7 @@ for (const one of views) {
 }
 wide.addEventListener("change", () => view(wide.matches ? chosen : "basket"));
 
-const map = new ItemMap($("map"), { actions: [{ label: "Add to the basket", run: add }, { label: "What goes with it", run: companions }] });
+const map = new ItemMap($("map"), { actions: [{ label: "Add to the basket", run: add }, { label: "Goes with", run: companions }] });
 const mark = () => map.mark(basket, shown);
 
 async function drawMap() {

@@ -21,9 +21,10 @@ export function percent(p) {
   return p > 0 && p < 0.00005 ? "< 0.01 %" : `${(100 * p).toFixed(digits)} %`;
 }
 
-/** Three digits or so, with a sign if it is wanted, and a true minus. */
-export function figure(value, sign = false) {
+/** Three digits or so, with a sign if it is wanted, and a true minus; beside a large number a small one is short. */
+export function figure(value, sign = false, largest = 0) {
   const size = Math.abs(value);
+  if (largest >= 0.095 && size < 0.095) return `${size < 0.005 ? "" : value < 0 ? "−" : sign ? "+" : ""}${size.toFixed(2)}`;
   const text = size >= 1000 ? count(Math.round(size)) : size >= 100 ? size.toFixed(0) : size >= 10 ? size.toFixed(1)
     : size >= 0.095 || size === 0 ? size.toFixed(2) : size.toPrecision(2);
   return (value < 0 ? "−" : sign ? "+" : "") + text;

@@ -11,23 +11,29 @@ export const PALETTE = [
 ];
 const LETTERS = 34, LINE = 16, GAP = 7, NEAR = 14, MOST = 60;
 
-/** Greedily, in the order given: [number, left, top] of the labels that cover no earlier one; maps.py does the same. */
-export function placeLabels(places, widths, height, size, gap = 4, limit = Infinity) {
-  const cell = 4 * height, taken = new Map(), shown = [];
+/** Greedily, in the order given: [number, left, top] of the labels that cover no earlier one; maps.py does the same.
+ *  Here some boxes [left, top, right, down] may be taken beforehand. */
+export function placeLabels(places, widths, height, size, gap = 4, limit = Infinity, before = []) {
+  const cell = 4 * height, lift = Math.max(gap, height / 2), taken = new Map(), shown = [];
+  const cellsOf = ([left, top, right, down]) => {
+    const cells = [];
+    for (let column = Math.floor(left / cell); column <= Math.floor(right / cell); column++)
+      for (let row = Math.floor(top / cell); row <= Math.floor(down / cell); row++) cells.push(column * 65536 + row);
+    return cells;
+  };
+  const take = (box) => cellsOf(box).forEach((at) => (taken.has(at) ? taken.get(at).push(box) : taken.set(at, [box])));
+  before.forEach(take);
   for (let number = 0; number < widths.length && shown.length < limit; number++) {
     const [x, y] = places[number], width = widths[number];
     const middle = x - width / 2, above = y - height / 2;
-    const tries = [[x + gap, above], [x - gap - width, above], [middle, y - gap - height], [middle, y + gap]];
+    const tries = [[x + gap, above], [x - gap - width, above], [middle, y - lift - height], [middle, y + lift]];
     for (const [left, top] of tries) {
       const right = left + width, down = top + height;
       if (left < 0 || top < 0 || right > size[0] || down > size[1]) continue;
-      const cells = [];
-      for (let column = Math.floor(left / cell); column <= Math.floor(right / cell); column++)
-        for (let row = Math.floor(top / cell); row <= Math.floor(down / cell); row++) cells.push(column * 65536 + row);
       const covers = (b) => left < b[2] && b[0] < right && top < b[3] && b[1] < down;
-      if (cells.some((at) => taken.get(at)?.some(covers))) continue;
       const box = [left, top, right, down];
-      for (const at of cells) taken.has(at) ? taken.get(at).push(box) : taken.set(at, [box]);
+      if (cellsOf(box).some((at) => taken.get(at)?.some(covers))) continue;
+      take(box);
       shown.push([number, left, top]);
       break;
     }
@@ -63,7 +69,7 @@ export class ItemMap {
     this.pointers = new Map();
     this.#build();
     this.view = { x: 0, y: 0, k: 1 };
-    new ResizeObserver(() => this.#resize()).observe(root);
+    new ResizeObserver(() => this.#resize()).observe(this.stage);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#paint());
   }
 
@@ -145,8 +151,10 @@ export class ItemMap {
     const tools = node("div", { class: "map-tools" },
       button("Zoom in", "+", () => this.zoom(1.8)), button("Zoom out", "−", () => this.zoom(1 / 1.8)),
       button("See all", "⤢", () => this.fit()));
+    this.stage = node("div", { class: "map-stage" },
+      points, names, node("div", { class: "map-search" }, this.input, this.list), tools, this.tip);
     this.root.classList.add("map");
-    this.root.append(points, names, this.key, node("div", { class: "map-search" }, this.input, this.list), tools, this.tip);
+    this.root.append(this.stage, this.key);
     names.addEventListener("wheel", (event) => {
       event.preventDefault();
       const step = event.deltaMode ? 20 * event.deltaY : event.deltaY;
@@ -398,7 +406,7 @@ export class ItemMap {
   }
 
   #resize() {
-    const { clientWidth: w, clientHeight: h } = this.root, before = this.w;
+    const { clientWidth: w, clientHeight: h } = this.stage, before = this.w;
     if (!w || !h) return;
     [this.w, this.h, this.ratio] = [w, h, Math.min(devicePixelRatio || 1, 2)];
     for (const canvas of [this.points, this.names])
@@ -539,32 +547,34 @@ export class ItemMap {
         pen.lineWidth = 1.5;
         pen.stroke();
       }
-    // names: the basket's, the suggestions', what was looked for, then by frequency whatever is in view
-    const first = [...kinds[0][0], ...kinds[1][0], ...this.found.slice(0, MOST)];
-    const asked = new Set(first), places = [], widths = [], items = [];
-    const limit = Math.min(this.labels, Math.max(20, (this.w * this.h) / 7500)), enough = 12 * limit;
-    const consider = (at) => {
-      const place = this.#place(at);
-      if (place[0] < 0 || place[1] < 0 || place[0] > this.w || place[1] > this.h) return;
-      items.push(at), places.push(place), widths.push(this.#width(pen, at, marked.has(at)));
-    };
-    asked.forEach(consider);
+    // names: what was looked for, the basket's, the suggestions', then by frequency whatever is in view
+    const first = new Set([...this.found.slice(0, MOST), ...kinds[0][0], ...kinds[1][0]]);
+    const limit = Math.min(this.labels, Math.max(20, (this.w * this.h) / 7500)), size = [this.w, this.h], boxes = [];
+    for (const at of marked.keys()) {
+      const [px, py] = this.#place(at);
+      boxes.push([px - 5, py - 5, px + 5, py + 5]); // no other name over a mark
+    }
+    const rest = [], inView = (at) => this.#place(at).every((value, axis) => value >= 0 && value <= size[axis]);
     for (const at of this.order) {
-      if (items.length >= enough) break;
-      if (!asked.has(at) && (this.only === null || this.data.group[at] === this.only)) consider(at);
+      if (rest.length >= 12 * limit) break;
+      if (!first.has(at) && (this.only === null || this.data.group[at] === this.only) && inView(at)) rest.push(at);
     }
     pen.textBaseline = "middle";
     pen.lineJoin = "round";
-    const shown = placeLabels(places, widths, LINE, [this.w, this.h], GAP, limit);
-    this.shown = shown.map(([number]) => this.data.id[items[number]]);
-    for (const [number, left, top] of shown) {
-      const at = items[number], colour = marked.get(at);
-      pen.font = font(colour !== undefined);
-      pen.strokeStyle = paper;
-      pen.lineWidth = 3;
-      pen.strokeText(this.text[at], left, top + LINE / 2);
-      pen.fillStyle = colour ?? soft;
-      pen.fillText(this.text[at], left, top + LINE / 2);
+    this.shown = [];
+    for (const [items, before] of [[[...first].filter(inView), []], [rest, boxes]]) {
+      const places = items.map((at) => this.#place(at)), widths = items.map((at) => this.#width(pen, at, marked.has(at)));
+      for (const [number, left, top] of placeLabels(places, widths, LINE, size, GAP, limit - this.shown.length, before)) {
+        const at = items[number], colour = marked.get(at);
+        boxes.push([left, top, left + widths[number], top + LINE]);
+        this.shown.push(this.data.id[at]);
+        pen.font = font(colour !== undefined);
+        pen.strokeStyle = paper;
+        pen.lineWidth = 3;
+        pen.strokeText(this.text[at], left, top + LINE / 2);
+        pen.fillStyle = colour ?? soft;
+        pen.fillText(this.text[at], left, top + LINE / 2);
+      }
     }
   }
 

@@ -24,7 +24,7 @@ export function why(reason, scoreIs) {
     bar.style.width = `${(50 * Math.abs(value)) / widest}%`;
     table.append(
       el("dt", { class: kind }, name),
-      el("dd", { class: kind }, el("span", { class: "axis", "aria-hidden": "true" }, bar), el("b", {}, figure(value, true))),
+      el("dd", { class: kind }, el("span", { class: "axis", "aria-hidden": "true" }, bar), el("b", {}, figure(value, true, widest))),
     );
   }
   return el("div", {}, table, el("p", { class: "sum" }, ...summed(score, probability, scoreIs)));
