@@ -59,6 +59,7 @@ function node(tag, attributes = {}, ...children) {
 export class ItemMap {
   constructor(root, { labels = 250, actions = [] } = {}) {
     this.root = root;
+    root.itemMap = this; // for the curious, and for tests
     this.labels = labels;
     this.actions = actions;
     this.basket = [];
@@ -367,7 +368,7 @@ export class ItemMap {
   #point(at) {
     if (at === this.hover) return;
     this.hover = at;
-    this.names.classList.toggle("over", at >= 0);
+    this.names.classList.toggle("on-item", at >= 0);
     if (this.pinned < 0) this.#tell(at, false);
     this.#draw();
   }
