@@ -140,7 +140,7 @@ def settled(page: Page, act: Callable[[], Any], answer: str = "/complete") -> No
     """Do something, and wait until the page has drawn the service's answer to it."""
     with page.expect_response(lambda response: answer in response.url):
         act()
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.wait_for_selector(".why:visible" if answer == "/explain" else "#list[aria-busy=false]")
 
 
 def add(page: Page, name: str) -> None:
@@ -330,7 +330,7 @@ def test_the_map_is_drawn_and_moves(opened: Opened) -> None:
     assert view(page) == whole
     page.locator(".map-names").hover(position={"x": 300, "y": 200})
     page.mouse.wheel(0, -300)
-    until(page, f"document.querySelector('#map').itemMap.view.k > {1.5 * whole['k']}")
+    until(page, f"document.querySelector('#map').itemMap.view.k > {1.3 * whole['k']}")
     page.focus(".map-names")
     for key, moves in (("ArrowRight", "x"), ("ArrowUp", "y"), ("+", "k")):
         before = view(page)

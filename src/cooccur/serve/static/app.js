@@ -84,6 +84,7 @@ async function refresh() {
   asking?.abort();
   const mine = (asking = new AbortController());
   const slow = setTimeout(() => $("list").classList.add("pending"), 250);
+  $("list").ariaBusy = "true";
   try {
     if (like === null) await complete(mine.signal);
     else await similar(mine.signal);
@@ -92,7 +93,10 @@ async function refresh() {
     if (error.name !== "AbortError") trouble(error);
   } finally {
     clearTimeout(slow);
-    if (asking === mine) $("list").classList.remove("pending");
+    if (asking === mine) {
+      $("list").classList.remove("pending");
+      $("list").ariaBusy = "false";
+    }
   }
 }
 
