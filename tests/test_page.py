@@ -3,6 +3,8 @@
 Needs Chromium (Debian: `apt-get install chromium`) and the packages playwright, fastapi and uvicorn.
 """
 
+# ruff: noqa: RUF001
+
 from __future__ import annotations
 
 import io
@@ -13,7 +15,7 @@ import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,9 @@ CHROMIUM = os.environ.get("CHROMIUM") or next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
 if CHROMIUM is None:
-    pytest.skip("no Chromium here; `apt-get install chromium` brings one, or name it in CHROMIUM", allow_module_level=True)
+    pytest.skip(
+        "no Chromium here; `apt-get install chromium` brings one, or name it in CHROMIUM", allow_module_level=True
+    )
 sync_api = pytest.importorskip("playwright.sync_api", reason="the page's tests need playwright: pip install playwright")
 uvicorn = pytest.importorskip("uvicorn", reason="the page's tests need a server: pip install 'cooccur[serve]'")
 pytest.importorskip("fastapi", reason="the page's tests need a server: pip install 'cooccur[serve]'")
@@ -278,10 +282,8 @@ def test_a_late_answer_is_dropped(opened: Opened) -> None:
     settled(page, lambda: page.evaluate("location.hash = '#i=flour&i=eggs'"))
     shown = suggestions(page)
     body = {"model": "dem", "score_is": "", "basket": [], "unknown": [], "suggestions": []}
-    try:
+    with suppress(sync_api.Error):  # the page has given it up already
         held[0].fulfill(json=body)
-    except sync_api.Error:  # the page has given it up already
-        pass
     page.wait_for_timeout(100)
     assert suggestions(page) == shown
     assert chips(page) == ["Flour", "Eggs"]
@@ -350,9 +352,14 @@ def test_pointing_at_the_map(opened: Opened) -> None:
     page.mouse.move(*place)
     assert "Wasabi" in page.inner_text(".map-tip")
     assert re.search(r"in [\d,]+ records", page.inner_text(".map-tip"))
-    boxes = page.locator("#map canvas").evaluate_all("all => all.map((one) => JSON.stringify(one.getBoundingClientRect()))")
+    boxes = page.locator("#map canvas").evaluate_all(
+        "all => all.map((one) => JSON.stringify(one.getBoundingClientRect()))"
+    )
     assert boxes[0] == boxes[1]  # names and points lie on each other
-    assert page.locator("#map canvas").evaluate_all("all => all.map((one) => getComputedStyle(one).padding)") == ["0px"] * 2
+    assert (
+        page.locator("#map canvas").evaluate_all("all => all.map((one) => getComputedStyle(one).padding)")
+        == ["0px"] * 2
+    )
     page.mouse.click(*place)
     settled(page, page.locator(".map-tip").get_by_text("Add to the basket").click)
     assert chips(page) == ["Wasabi"]
@@ -409,7 +416,8 @@ def test_names_are_placed_as_in_print(opened: Opened) -> None:
     rng = np.random.default_rng(1)
     places, widths = rng.uniform(0, 500, (300, 2)).round(2).tolist(), rng.uniform(30, 160, 300).round(2).tolist()
     found = page.evaluate(
-        "async ([places, widths]) => (await import('./static/map.js')).placeLabels(places, widths, 14, [500, 400], 3, 60)",
+        "async ([places, widths]) =>"
+        " (await import('./static/map.js')).placeLabels(places, widths, 14, [500, 400], 3, 60)",
         [places, widths],
     )
     expected = place_labels(places, widths, 14, (500, 400), gap=3, limit=60)
@@ -450,7 +458,9 @@ def contrast(one: str, other: str) -> float:
 
     def light(colour: str) -> float:
         parts = np.array([float(part) for part in re.findall(r"[\d.]+", colour)[:3]]) / 255
-        return float(np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722])
+        return float(
+            np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
+        )
 
     low, high = sorted((light(one), light(other)))
     return (high + 0.05) / (low + 0.05)
@@ -463,7 +473,8 @@ def test_light_and_dark_can_be_read(opened: Opened, scheme: str) -> None:
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (contrast(background, "rgb(0, 0, 0)") > 10) == (scheme == "light")
     pairs = page.evaluate("""() => [...document.querySelectorAll('body *')].filter((one) => one.checkVisibility()
-        && !one.closest('.hidden, :disabled') && [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
+        && !one.closest('.hidden, :disabled')
+        && [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
         .map((one) => {
             let below = one, shade = 'rgba(0, 0, 0, 0)';
             while (below && /, 0\\)$|transparent/.test(shade)) {
@@ -483,10 +494,11 @@ def test_every_control_has_a_name(opened: Opened) -> None:
     page.wait_for_selector("#options li")
     found = page.evaluate("""() => {
         const named = (one) => one.ariaLabel || one.innerText?.trim() || one.labels?.[0]?.innerText
-            || (one.getAttribute('aria-labelledby') ?? '').split(' ').some((id) => document.getElementById(id)?.innerText);
-        const controls = [...document.querySelectorAll('button, input, a, summary, [tabindex], [role=listbox], [role=tabpanel]')];
-        const ids = [...document.querySelectorAll('[id]')].map((one) => one.id);
-        const refers = [...document.querySelectorAll('[aria-controls]')].map((one) => one.getAttribute('aria-controls'));
+            || document.getElementById(one.getAttribute('aria-labelledby'))?.innerText;
+        const all = (selector) => [...document.querySelectorAll(selector)];
+        const controls = all('button, input, a, summary, [tabindex], [role=listbox], [role=tabpanel]');
+        const ids = all('[id]').map((one) => one.id);
+        const refers = all('[aria-controls]').map((one) => one.getAttribute('aria-controls'));
         return {
             nameless: controls.filter((one) => one.checkVisibility() && !named(one)).map((one) => one.outerHTML),
             twice: ids.filter((id, at) => ids.indexOf(id) !== at),

@@ -38,7 +38,7 @@ OWN = ("R_", "F_", "W_")  # item vectors, as the models call them: hidden layers
 BEST = 100  # others of each item that the spectrum is made from
 WIDTH = 64  # of the spectrum
 FEW = 12  # items: too few for t-SNE, they get the plane of their widest spread
-COLOURS = 10  # groups that have a colour, the most frequent ones; the others are grey
+MANY, AXES = 10_000, 50  # items from where on the map is made in fewer dimensions
 GREY = "#9a9a9a"
 PALETTE = (
     "#4e79a7", "#e1812c", "#3a923a", "#c44e52", "#8064a2", "#937860", "#d76fb0", "#7f8f2e", "#2a9fb0", "#b59a2b",
@@ -169,7 +169,13 @@ def layout(points: Doubles, seed: int = 0, progress: Progress = silent) -> Doubl
 
 
 def tsne(points: Doubles, seed: int, progress: Progress = silent) -> Doubles:
-    """(items, 2) the places by t-SNE on one thread. Above 10,000 items openTSNE approximates: annoy and FFT."""
+    """(items, 2) the places by t-SNE on one thread.
+
+    Above 10,000 items openTSNE approximates (annoy, FFT), and the vectors' 50 main axes stand for them.
+    """
+    if len(points) > MANY and points.shape[1] > AXES:
+        centred = points - points.mean(axis=0)
+        points = centred @ np.linalg.eigh(centred.T @ centred)[1][:, -AXES:]
     perplexity = min(30.0, (len(points) - 1) / 3)
     calm, all_steps, every = 250, 750, 25
     done = 0
@@ -305,7 +311,8 @@ def _picture(data: Mapping[str, Any], labels: int, heading: str, halo: bool) -> 
     axes.set(xlim=(0, wide), ylim=(0, high))
     axes.axis("off")
     rare_first = order[::-1]
-    axes.scatter(*places[rare_first].T, s=sizes[rare_first], c=[hues[i] for i in rare_first], alpha=0.75, lw=0)
+    x, y = places[rare_first].T
+    axes.scatter(x, y, s=sizes[rare_first], c=[hues[i] for i in rare_first], alpha=0.75, lw=0)
 
     text = TextToPath()
 

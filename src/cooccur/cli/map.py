@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -32,7 +32,7 @@ def map(  # noqa: A001
         made = make_map(model, seed=seed, progress=report)
     about = f"{model.name}, {len(model.items_):,} items, learned from {model.n_records_:,} records"
     shown = made.write(output, getattr(model, "titles_", None), labels=labels, heading=file.stem, about=about)
-    found = {
+    found: dict[str, Any] = {
         "file": str(output), "model": model.name, "items": len(made.items), "dimensions": made.dimensions,
         "labels": shown, "seed": seed, "bytes": output.stat().st_size,
     }  # fmt: skip
