@@ -14,6 +14,8 @@ import re
 import shutil
 import socket
 import threading
+import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -60,8 +62,13 @@ def serving(app: Any) -> Iterator[str]:
         server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [free]}, daemon=True)
         thread.start()
+        origin = f"http://127.0.0.1:{free.getsockname()[1]}"
         try:
-            yield f"http://127.0.0.1:{free.getsockname()[1]}"
+            for _ in range(600):
+                with suppress(OSError), urllib.request.urlopen(f"{origin}/readyz", timeout=60):
+                    break  # the model is loaded; until then it is 503, an HTTPError, which is an OSError
+                time.sleep(0.1)
+            yield origin
         finally:
             server.should_exit = True
             thread.join(10)
@@ -102,7 +109,7 @@ def opened(browser: Any, services: dict[str, str]) -> Iterator[Opened]:
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(8000)
+        page.set_default_timeout(20_000)
         page.on("request", lambda request: asked.append((services[service], request.url)))
         if quiet:
             page.on("console", lambda said: complaints.append(said.text) if said.type != "log" else None)
@@ -133,7 +140,7 @@ def chips(page: Page) -> list[str]:
 
 def until(page: Page, expression: str) -> None:
     """Wait for something in the page; `wait_for_function` would need an eval, which the page's policy forbids."""
-    for _ in range(400):
+    for _ in range(1000):
         if page.evaluate(expression):
             return
         page.wait_for_timeout(20)
