@@ -36,6 +36,7 @@ from cooccur.cli import (
     shell,
     tune,
 )
+from cooccur.cli import map as map_command
 from cooccur.cli.options import examples
 from cooccur.cli.output import say
 from cooccur.errors import CooccurError
@@ -105,6 +106,9 @@ app.command(
         "COOCCUR_TOKEN=$(cat token) cooccur serve shop.model --host 0.0.0.0 --workers 4",
     )
 )(serve.serve)
+app.command(epilog=examples("cooccur map shop.model -o map.html", "cooccur map shop.model -o map.png --labels 100"))(
+    map_command.map
+)
 app.command(
     epilog=examples(
         "cooccur evaluate retail -m popularity -m cvg -m lwcvg",

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cooccur import maps
 from cooccur.datasets import Title
-from cooccur.errors import CooccurError
 from cooccur.files import whole, whole_path
-from cooccur.reproduce.movies import NEAR, belongs, load_tsne, score, series
+from cooccur.reproduce.movies import NEAR, belongs, score, series
 from cooccur.reproduce.render import heading, stem, title
 
 if TYPE_CHECKING:
@@ -138,18 +138,14 @@ def check(target: str) -> None:
     if target.startswith("figure"):
         _figure(1, 1)
     if target == "figure3":
-        load_tsne()
+        maps.load_tsne()
 
 
 def _figure(width: float, height: float) -> Figure:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise CooccurError("the figures need matplotlib: pip install 'cooccur[reproduce]'") from None
-    return Figure(figsize=(width, height), layout="constrained")
+    return maps.figure(width, height, layout="constrained")
 
 
 def _save(figure: Figure, path: Path) -> Path:
     with whole_path(path) as temporary:
-        figure.savefig(temporary, dpi=150, format="png")
+        maps.save(figure, temporary)
     return path

@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from cooccur.baskets import Baskets
 from cooccur.errors import CooccurError
+from cooccur.maps import tsne
 from cooccur.models import make_model
 from cooccur.models.base import Progress
 
@@ -70,20 +71,6 @@ def make_map(label: str, baskets: Baskets, seed: int, progress: Progress) -> dic
         "places": places.round(4).tolist(), "near_vectors": nearest(vectors).tolist(),
         "near_map": nearest(places).tolist(), "seconds": time.perf_counter() - started,
     }  # fmt: skip
-
-
-def tsne(vectors: Doubles, seed: int) -> Doubles:
-    """(items, 2) the vectors' places in the plane."""
-    perplexity = min(30.0, (len(vectors) - 1) / 3)
-    return np.asarray(load_tsne()(perplexity=perplexity, random_state=seed, n_jobs=1).fit(vectors), dtype=np.float64)
-
-
-def load_tsne() -> Any:
-    try:
-        from openTSNE import TSNE
-    except ImportError:
-        raise CooccurError("figure3 needs openTSNE: pip install 'cooccur[reproduce]'") from None
-    return TSNE
 
 
 def nearest(points: Doubles, k: int = NEAR) -> npt.NDArray[np.int64]:
