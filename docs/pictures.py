@@ -20,14 +20,7 @@ from playwright.sync_api import Page, sync_playwright
 from cooccur.datasets import load, titles
 from cooccur.maps import make_map
 from cooccur.models import make_model
-
-try:
-    from cooccur.serve.app import create_app
-except ImportError:  # the stand-in of the page's tests
-    import sys
-
-    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-    from standin import create_app
+from cooccur.serve.app import create_app
 
 DOCS = Path(__file__).parent
 BASKET = "/#i=1&i=260"  # Toy Story, Star Wars

@@ -38,10 +38,7 @@ if CHROMIUM is None:
 sync_api = pytest.importorskip("playwright.sync_api", reason="the page's tests need playwright: pip install playwright")
 uvicorn = pytest.importorskip("uvicorn", reason="the page's tests need a server: pip install 'cooccur[serve]'")
 pytest.importorskip("fastapi", reason="the page's tests need a server: pip install 'cooccur[serve]'")
-try:
-    from cooccur.serve.app import create_app  # type: ignore[import-not-found,unused-ignore]
-except ImportError:
-    from standin import create_app
+from cooccur.serve.app import create_app  # noqa: E402
 
 FLAGS = [
     "--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-first-run",
