@@ -694,9 +694,13 @@ def test_the_end_waits_for_requests_under_way(folder: Path, how: signal.Signals)
 def test_several_workers(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.model"
     put(small_dem(0), path)
-    with service(path, "--workers", "2", COOCCUR_TOKEN="s3cret") as running:
+    titles = tmp_path / "titles.csv"
+    titles.write_text(f"id,title,group\n{NAMES[0]},The First,ones\n")
+    with service(path, "--workers", "2", "--titles", str(titles), COOCCUR_TOKEN="s3cret") as running:
         token = {"authorization": "Bearer s3cret"}
         assert running.get("/api/v1/model")[0] == 401
+        [found] = json.loads(running.get("/api/v1/items?q=the+first&limit=1", token)[1])["items"]
+        assert (found["id"], found["title"], found["group"]) == (NAMES[0], "The First", "ones")
 
         def count() -> int:
             text = running.get("/metrics", token)[1].decode()

@@ -21,6 +21,10 @@ def serve(
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen; 0.0.0.0: everywhere.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0: any free one.")] = 8000,
     workers: Annotated[int, typer.Option(metavar="N", min=1, max=64, help="Processes; they share the weights.")] = 1,
+    titles: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A table of id, title and group; else the titles that `fit` kept."),
+    ] = None,
     token_file: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help=f"Holds the token that requests must bring; or set {TOKEN}."),
@@ -42,9 +46,11 @@ def serve(
         raise CooccurError(words) from None
     from cooccur.serve.limits import Limits
     from cooccur.storage import load
+    from cooccur.titles import read_titles
 
     limits = Limits(basket=max_basket, batch=max_batch, body=max_body, seconds=max_seconds)
-    settings = Settings(file.absolute(), _token(token_file), tuple(origins or ()), limits)
+    named = None if titles is None else read_titles(titles)
+    settings = Settings(file.absolute(), _token(token_file), tuple(origins or ()), limits, titles=named)
     with listen(host, port) as bound:
         if workers == 1:
             app = application(settings)

@@ -20,6 +20,7 @@ from cooccur.errors import CooccurError
 from cooccur.serve.app import create_app
 from cooccur.serve.limits import Limits
 from cooccur.serve.metrics import FOLDER
+from cooccur.serve.state import Titles
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
@@ -39,6 +40,7 @@ class Settings:
     origins: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     poll: float = 1.0
+    titles: Titles | None = None
 
 
 def application(settings: Settings) -> FastAPI:
@@ -48,8 +50,9 @@ def application(settings: Settings) -> FastAPI:
     if (parent := multiprocessing.parent_process()) is not None:
         threading.Thread(target=_end_with, args=[parent], daemon=True).start()
     return create_app(
-        settings.path, token=settings.token, origins=settings.origins, limits=settings.limits, poll=settings.poll
-    )
+        settings.path, titles=settings.titles, token=settings.token, origins=settings.origins, limits=settings.limits,
+        poll=settings.poll,
+    )  # fmt: skip
 
 
 def _end_with(parent: BaseProcess) -> None:

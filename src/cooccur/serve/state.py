@@ -51,12 +51,11 @@ class Loaded:
         names: list[str] = self.model.items_.tolist()
         if not names:
             raise ModelFileError(f"{path}: a model without items; fit it again")
-        titles = titles if titles is not None else getattr(self.model, "titles_", None)
-        known: Iterable[tuple[str, str | None]] = ((name, None) for name in names)
-        if titles is not None:
-            known = (titles.get(name, (name, None)) for name in names)
+        known = titles if titles is not None else self.model.titles_
         self.items: list[Document] = [
-            {"id": name, "title": t, "group": g} for name, (t, g) in zip(names, known, strict=True)
+            {"id": name, "title": title or name, "group": group or None}
+            for name in names
+            for title, group in [known.get(name, (name, None))]
         ]
         self.search = Search([item["title"] or "" for item in self.items], self.model.frequencies_, names)
         self.number: dict[str, int] = self.model._index
