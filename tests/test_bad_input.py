@@ -319,8 +319,9 @@ def test_no_command_line_is_a_bug(capsys: pytest.CaptureFixture[str], monkeypatc
     assert {name for name, _ in commands()} == set(NEEDED)  # a new command has to be entered
     codes: Counter[int] = Counter()
     for line in lines_of(random.Random(0)):
-        monkeypatch.setattr(sys, "stdin", open("shop.txt"))  # noqa: PTH123, SIM115
-        code = main(line)
+        with Path("shop.txt").open() as shop:
+            monkeypatch.setattr(sys, "stdin", shop)
+            code = main(line)
         out, err = capsys.readouterr()
         codes[code] += 1
         assert code in (0, 2), (line, err)

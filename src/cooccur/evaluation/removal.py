@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.integer[Any]]
 
-MOST_DRAWS = 1000  # of each record; more would only fill the memory
+MOST_DRAWS = 1_000_000  # of each record; more would only fill the memory
 
 
 @dataclass(frozen=True)

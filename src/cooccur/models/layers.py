@@ -32,7 +32,7 @@ def widths(model: str, hidden: str) -> tuple[int, ...]:
         sizes = (0,)
     if min(sizes) < 1 or max(sizes) > WIDEST:
         shown = hidden if len(hidden) < 100 else hidden[:97] + "..."
-        expected = f"widths such as 64 or 32x16, or none; {WIDEST} is the widest"
+        expected = "widths such as 64 or 32x16, or none" + f"; {WIDEST} is the widest" * (max(sizes) > WIDEST)
         raise ParameterError(f"{model}: hidden = {shown!r}; expected {expected}")
     return sizes
 
