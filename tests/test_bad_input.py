@@ -260,6 +260,10 @@ NEEDED = {
     "fit": ["shop.txt", "-m", "lwcvg", "-o", "out.model"],
     "complete": ["shop.model", "milk"],
     "similar": ["shop.model", "milk"],
+    "inspect": ["shop.model"],
+    "map": ["shop.model", "-o", "out.html"],
+    "serve": None,  # it would not end; without FILE it does not begin
+    "shell": ["shop.model"],
     "evaluate": ["shop.txt", "-m", "popularity"],
     "calibration": ["shop.txt", "-m", "independent"],
     "tune": ["shop.txt", "-m", "lwcvg", "--budget", "1"],

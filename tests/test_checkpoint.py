@@ -28,7 +28,7 @@ from cooccur.synthetic import planted_shop
 from cooccur.training.batches import batches, record_weights
 from cooccur.training.checkpoint import Checkpoint
 from cooccur.training.energy_learner import EnergyLearner
-from cooccur.training.loop import Epoch
+from cooccur.training.history import Epoch
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals and forks as POSIX has them")
 RUN = [sys.executable, "-c", "from cooccur.cli import main; raise SystemExit(main())"]

@@ -21,7 +21,8 @@ from cooccur.synthetic import RECIPES
 from cooccur.training import support
 from cooccur.training.batches import Batch
 from cooccur.training.energy_learner import EnergyLearner
-from cooccur.training.loop import Epoch, validate
+from cooccur.training.history import Epoch
+from cooccur.training.loop import validate
 
 RANDOM = Baskets.from_matrix(np.random.default_rng(5).random((400, 30)) < 0.15)
 

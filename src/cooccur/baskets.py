@@ -75,18 +75,9 @@ class Baskets(BasketsView):
         code: dict[str, int] = {}
         columns: list[int] = []
         lengths: list[int] = []
-        if isinstance(lists, (str, bytes)) or not isinstance(lists, Iterable):
-            raise InputError(f"{lists!r} cannot be read as records", remedy="give a list of lists of items")
-        for number, record in enumerate(lists):
-            if isinstance(record, (str, bytes)) or not isinstance(record, Iterable):
-                text = "the text " if isinstance(record, str) else ""
-                raise InputError(f"record {number} is {text}{record!r}; expected a list of items")
-            before = len(columns)
-            for item in record:
-                if type(item) is not str and (item is None or item != item or isinstance(item, _NO_NAME)):
-                    raise InputError(f"record {number} holds {item!r}; expected names or numbers")
-                columns.append(code.setdefault(str(item), len(code)))
-            lengths.append(len(columns) - before)
+        for names in item_names(lists):
+            columns += [code.setdefault(name, len(code)) for name in names]
+            lengths.append(len(names))
         rows = np.repeat(np.arange(len(lengths)), lengths)
         return cls.from_pairs(rows, np.array(columns, dtype=np.int32), list(code), records, n_records=len(lengths))
 
@@ -375,6 +366,26 @@ def _names(names: Iterable[Any]) -> Names:
     result[:] = [name if type(name) is str else str(name) for name in listed]
     result.flags.writeable = False
     return result
+
+
+def item_names(lists: Iterable[Iterable[Any]]) -> Iterator[list[str]]:
+    """The items of each record by name; what is no list of lists, and what can be no name, is an error.
+
+    >>> list(item_names([["a", 7], ()]))
+    [['a', '7'], []]
+    """
+    if isinstance(lists, (str, bytes)) or not isinstance(lists, Iterable):
+        raise InputError(f"{lists!r} cannot be read as records", remedy="give a list of lists of items")
+    for number, record in enumerate(lists):
+        if isinstance(record, (str, bytes)) or not isinstance(record, Iterable):
+            text = "the text " if isinstance(record, str) else ""
+            raise InputError(f"record {number} is {text}{record!r}; expected a list of items")
+        names = []
+        for item in record:
+            if type(item) is not str and (item is None or item != item or isinstance(item, _NO_NAME)):
+                raise InputError(f"record {number} holds {item!r}; expected names or numbers")
+            names.append(str(item))
+        yield names
 
 
 def _distinct(items: Iterable[Any]) -> Names:

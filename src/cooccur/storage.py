@@ -43,7 +43,7 @@ from cooccur.models.base import Model
 from cooccur.titles import Titles
 
 if TYPE_CHECKING:
-    from cooccur.training.loop import History
+    from cooccur.training.history import History
 
 FORMAT = 2
 MOST_HEADER = 16 * 2**20  # bytes: a history of a hundred thousand epochs
@@ -199,7 +199,7 @@ def _check(model: Model, learned: Arrays, *, numbers: bool = True) -> None:
 
 def _history(found: Mapping[str, Any]) -> History:
     """The history as it was; entries that this version does not know are left out."""
-    from cooccur.training.loop import Epoch, History
+    from cooccur.training.history import Epoch, History
 
     def made(kind: Any, entries: Mapping[str, Any]) -> Any:
         return kind(**{field.name: entries[field.name] for field in fields(kind) if field.name in entries})

@@ -103,7 +103,7 @@ app.command(epilog=examples("cooccur shell shop.model", "echo pasta | cooccur sh
 app.command(
     epilog=examples(
         "cooccur serve shop.model",
-        "COOCCUR_TOKEN=$(cat token) cooccur serve shop.model --host 0.0.0.0 --workers 4",
+        "cooccur serve shop.model --host 0.0.0.0 --workers 4 --token-file token",
     )
 )(serve.serve)
 app.command(epilog=examples("cooccur map shop.model -o map.html", "cooccur map shop.model -o map.png --labels 100"))(

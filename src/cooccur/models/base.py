@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cooccur import memory, ops
-from cooccur.baskets import Baskets, Names
+from cooccur.baskets import Baskets, Names, item_names
 from cooccur.errors import CooccurError, InputError, NotFittedError, ParameterError
 from cooccur.models.arrays import Array
 from cooccur.models.parameters import check, no_such_parameter
@@ -330,10 +330,8 @@ class Model(ModelView, ABC):
         numbers: list[int] = []
         lengths: list[int] = []
         unknown: dict[str, None] = {}
-        for record, names in enumerate(lists):
-            if isinstance(names, (str, bytes)):
-                raise InputError(f"record {record} is the text {names!r}; expected a list of items")
-            found = {name: self._index.get(name) for name in map(str, names)}
+        for names in item_names(lists):
+            found = {name: self._index.get(name) for name in names}
             own = sorted(number for number in found.values() if number is not None)
             unknown.update((name, None) for name, number in found.items() if number is None)
             numbers += own

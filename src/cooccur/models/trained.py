@@ -21,8 +21,8 @@ from cooccur.models.parameters import parameter
 
 if TYPE_CHECKING:
     from cooccur.training.checkpoint import Checkpoint
+    from cooccur.training.history import Epoch
     from cooccur.training.learner import Learner
-    from cooccur.training.loop import Epoch
 
 Callbacks = Sequence[Callable[["Epoch"], bool | None]]
 

@@ -22,6 +22,7 @@ from cooccur.errors import CooccurError
 from cooccur.evaluation.metrics import top_at
 from cooccur.evaluation.removal import Removals, rank_block
 from cooccur.training.batches import batches, record_weights
+from cooccur.training.history import Epoch, History
 from cooccur.training.learner import Learner, home, random_state, set_random_state
 
 if TYPE_CHECKING:
@@ -29,20 +30,6 @@ if TYPE_CHECKING:
 
 DROP, LEAST_SCALE = 0.2, 0.1  # "plateau": the rates fall to a fifth, and once more
 Scores = Callable[[Baskets], npt.NDArray[np.float32]]  # (records, n_items) of the model as it stands
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """What one epoch gave: `loss` is the mean over records; `top1`, `top10` in percent, None without validation;
-    `likelihood`, where that chooses the epoch, is the mean pseudo-log-likelihood of the held-out records."""
-
-    epoch: int
-    loss: float
-    top1: float | None
-    top10: float | None
-    likelihood: float | None
-    seconds: float
-    records_per_second: float
 
 
 @dataclass(frozen=True)
@@ -57,19 +44,6 @@ class Plan:
     seed: int
     remedy: str = "lower the learning rate"
     """What to do when the numbers blow up."""
-
-
-@dataclass
-class History:
-    """The epochs, which of them was kept, whether Ctrl-C ended the training, and what went wrong, if that ended it."""
-
-    epochs: list[Epoch]
-    best: int
-    interrupted: bool
-    stopped: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass

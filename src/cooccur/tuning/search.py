@@ -35,7 +35,7 @@ from cooccur.tuning.space import Settings, Space, cut, inside, space_to_search, 
 from cooccur.tuning.trials import StudyFile, Trial, frozen
 
 if TYPE_CHECKING:
-    from cooccur.training.loop import Epoch
+    from cooccur.training.history import Epoch
 
 SHARE, AT_MOST, REMOVALS = 0.2, 4000, 10_000  # of the held-out records
 FIRST = 6  # so many trials are drawn at random before the estimator has something to estimate from
