@@ -109,7 +109,10 @@ class StudyFile:
 
 @contextmanager
 def _storage(path: Path, **options: Any) -> Iterator[optuna.storages.RDBStorage]:
-    url = URL.create("sqlite", database=str(path)).render_as_string()
+    try:
+        url = URL.create("sqlite", database=str(path)).render_as_string()
+    except UnicodeEncodeError:
+        raise CooccurError(f"{path}: not usable as a study (its name is no text); give another file") from None
     storage = optuna.storages.RDBStorage(url, **options)
     try:
         yield storage
