@@ -75,8 +75,11 @@ def best(work: object, times: int = 5) -> float:
     return min(seconds)
 
 
+SPEC = f"dem:pairs=learned,hidden={HIDDEN},batch={BATCH},memory=8000"
+
+
 def learner_for(baskets: Baskets) -> EnergyLearner:
-    model = make_model(f"dem:pairs=learned,hidden={HIDDEN},batch={BATCH},memory=8000")
+    model = make_model(SPEC)
     model.items_ = baskets.items
     return EnergyLearner(model, baskets, fresh=True)
 
@@ -145,8 +148,10 @@ def main() -> None:
             f"  share of the limit {limit / seconds:7.2f}   (products {flops / rate:.1f} s at {rate / 1e9:.0f} Gflop/s,"
         )
         print(f"                              pairs {traffic / speed:.1f} s for {traffic / 1e9:.1f} GB)")
-        estimate = found * support.BYTES_A_PAIR / 1e6
-        print(f"  peak memory {max(before, cost.peak_mb):,.0f} MB; pairs estimated at {estimate:,.0f} MB")
+        estimate = make_model(SPEC).estimate(baskets) / 1e6
+        print(
+            f"  peak memory of the process {max(before, cost.peak_mb):,.0f} MB; estimated {estimate:,.0f} MB and the data"
+        )
         if number == 0:
             ours = steps(learner, baskets, 8)
             theirs = dense_autograd(baskets, 8)
