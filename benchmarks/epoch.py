@@ -149,9 +149,8 @@ def main() -> None:
         )
         print(f"                              pairs {traffic / speed:.1f} s for {traffic / 1e9:.1f} GB)")
         estimate = make_model(SPEC).estimate(baskets) / 1e6
-        print(
-            f"  peak memory of the process {max(before, cost.peak_mb):,.0f} MB; estimated {estimate:,.0f} MB and the data"
-        )
+        peak = max(before, cost.peak_mb)
+        print(f"  peak memory of the process {peak:,.0f} MB; estimated {estimate:,.0f} MB and the data")
         if number == 0:
             ours = steps(learner, baskets, 8)
             theirs = dense_autograd(baskets, 8)

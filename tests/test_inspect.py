@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from cooccur.models import make_model
 from cooccur.models.base import Model
 from cooccur.models.calibrated import calibrate
 from cooccur.storage import load
+from cooccur.synthetic import planted_shop
 from model_files import TOY
 
 OLD = Path(__file__).parent / "data" / "format1.model"
@@ -127,3 +129,22 @@ def test_command_line_library_and_file_agree(both: list[tuple[Model, Path]], bas
         assert (tuple(told["basket"]), tuple(told["unknown"])) == (answer.basket, answer.unknown)
         rows = [(row["item"], row["score"], row["probability"]) for row in told["suggestions"]]
         assert rows == [(s.item, s.score, s.probability) for s in answer]
+
+
+def test_fit_keeps_how_it_was_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shop = tmp_path / "shop.txt"
+    records = planted_shop().sample(600, seed=1, sweeps=5)
+    shop.write_text("\n".join(",".join(records.items[records.row(r)]) for r in range(len(records))))
+    path = tmp_path / "shop.model"
+    assert main(["fit", str(shop), "-m", "independent", "-o", str(path), "--measure", "--calibrate", "0.1"]) == 0
+    notes = load(path).notes_
+    assert [row["label"] for row in notes["summary"]] == ["independent", "popularity", "lwcvg"]
+    same, baseline, pairs = notes["summary"]
+    assert same["top10"] == baseline["top10"]  # the same ranking
+    assert pairs["top10"] > baseline["top10"]
+    said, true = (np.array(notes["reliability"][name]) for name in ("predicted", "observed"))
+    assert np.abs(said - true).mean() < 0.05
+    capsys.readouterr()
+    assert main(["inspect", str(path)]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert f"measured Top@1 / Top@10 of {notes['removals']} removals: independent {same['top1']:.2f}" in words

@@ -38,6 +38,7 @@ if CHROMIUM is None:
 sync_api = pytest.importorskip("playwright.sync_api", reason="the page's tests need playwright: pip install playwright")
 uvicorn = pytest.importorskip("uvicorn", reason="the page's tests need a server: pip install 'cooccur[serve]'")
 pytest.importorskip("fastapi", reason="the page's tests need a server: pip install 'cooccur[serve]'")
+from cooccur.evaluation.card import measure  # noqa: E402
 from cooccur.serve.app import create_app  # noqa: E402
 
 FLAGS = [
@@ -45,6 +46,7 @@ FLAGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]  # fmt: skip
+SPECS = {"dem": "dem:hidden=8,epochs=2,pairs=learned", "scores": "lwcvg", "flat": "popularity"}
 HOSTILE = "<img src=x onerror=alert(1)>"
 PHONE = {"width": 390, "height": 844}
 Page = Any
@@ -76,12 +78,14 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str
     """Three models of the planted shop: with probabilities and reasons, with scores only, without a map."""
     folder = tmp_path_factory.mktemp("models")
     baskets = planted_shop().sample(1500, seed=1, sweeps=20)
-    specs = {"dem": "dem:hidden=8,epochs=2,pairs=learned", "scores": "lwcvg", "flat": "popularity"}
     titles = {item: (item.capitalize(), "ABC"[number % 3]) for number, item in enumerate(baskets.items)}
     titles["batteries"] = (HOSTILE, "A")
     found, running = {}, []
-    for name, spec in specs.items():
-        make_model(spec).fit(baskets).save(folder / f"{name}.model")
+    for name, spec in SPECS.items():
+        model = make_model(spec).fit(baskets)
+        if name == "dem":
+            model.notes_ = measure(spec, baskets)
+        model.save(folder / f"{name}.model")
         running.append(serving(create_app(folder / f"{name}.model", titles=titles)))
         found[name] = running[-1].__enter__()
     yield found
@@ -522,29 +526,26 @@ def test_every_control_has_a_name(opened: Opened) -> None:
 def test_the_card(opened: Opened) -> None:
     page = opened()
     page.click("#tab-card")
-    page.wait_for_selector("#card h2")
-    assert "Not measured yet; run cooccur evaluate" in page.inner_text("#card")
-    history = {"epochs": [{"epoch": e, "loss": 9.0 - e, "top10": 20.0 + e} for e in range(5)], "best": 3}
-    curve = {"predicted": [0.1, 0.5], "observed": [0.12, 0.45], "count": [9, 9]}
-    more = {
-        "history": history | {"interrupted": False},
-        "measured": {"summary": [{"label": "popularity", "top1_mean": 1.5}, {"label": "dem", "top1_mean": 6.25}]},
-        "calibration": {"questions": {"given_rest": {"after": {"by_prediction": curve}}}},
-    }
-
-    def fuller(route: Any) -> None:
-        route.fulfill(json=route.fetch().json() | more)
-
-    page.route("**/api/v1/model", fuller)
-    page.click("#tab-map")
-    settled(page, lambda: page.click("#tab-card"), "/model")
     page.wait_for_selector("#card table")
+    rows = page.locator("#card tbody tr").all_inner_texts()
+    assert [row.split()[0] for row in rows] == [SPECS["dem"], "popularity", "lwcvg"]
+    assert all(re.fullmatch(r"\S+(\s+\d+\.\d\d){3}", row.strip()) for row in rows)
     text = page.inner_text("#card")
-    assert "6.25" in text
-    assert "Epoch 3 was kept, of 5." in text
+    assert re.search(r"Percent of 2\d\d removed items that were found again", text)
+    assert re.search(r"Epoch [01] was kept, of 2\.", text)
     charts = page.locator("#card svg[role=img]").evaluate_all("all => all.map((one) => one.getAttribute('aria-label'))")
-    assert len(charts) == 3
-    assert charts[0].startswith("Reliability curve")
+    assert [chart.split(":")[0].split(" by ")[0] for chart in charts] == [
+        "Reliability curve", "loss", "Top@10 on held-out records, percent",
+    ]  # fmt: skip
+
+
+def test_the_card_of_a_model_that_was_not_measured(opened: Opened) -> None:
+    page = opened("scores")
+    page.click("#tab-card")
+    page.wait_for_selector("#card h2")
+    text = page.inner_text("#card")
+    assert text.count("Not measured yet; run cooccur fit ... --measure") == 2
+    assert "The file keeps no training history." in text
 
 
 def test_a_model_without_probabilities_shows_scores(opened: Opened) -> None:

@@ -37,6 +37,9 @@ def fit(
     titles: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A table of id, title and group: what people call the items.")
     ] = None,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Hold out a fifth first and keep how well it does in the file.")
+    ] = False,
     checkpoint: Annotated[
         Path | None,
         typer.Option("--checkpoint", metavar="FOLDER", help="Keep there after each epoch where the fit is."),
@@ -81,6 +84,11 @@ def fit(
         history = getattr(learner, "history_", None)
         if history is not None and history.interrupted:
             say("interrupted: the best epoch so far is kept" + ("; --resume goes on" if options else ""))
+        if measure:
+            from cooccur.evaluation import card
+
+            with progress(f"measuring {model}") as report:
+                learner.notes_ = card.measure(model, baskets, calibrate=calibrate, seed=seed or 0, progress=report)
         learner.save(output, half=half)
     arrays = {name.rstrip("_"): getattr(learner, name) for name in learner.arrays}
     found: dict[str, Any] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cooccur.cli.options import Json, ModelFile
@@ -66,7 +66,7 @@ def _show(found: dict[str, Any]) -> None:
         else "none: the file is from before there was one",
         "calibrated": "yes" if found["calibrated"] else "no",
         "parameters": ", ".join(f"{name}={_spelled(value)}" for name, value in found["params"].items()) or "none",
-        **{f"note: {name}": str(value) for name, value in found["notes"].items()},
+        **_notes(found["notes"]),
     }
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
     for name, words in lines.items():
@@ -98,6 +98,14 @@ def _show_history(out: Console, history: dict[str, Any]) -> None:
             out.print(f"  {words:<22}{values[best]:>9.4g}  {sparkline(values)}", soft_wrap=True)
     if epochs:
         out.print(f"  kept: epoch {best}, whose figures these are", style="dim")
+
+
+def _notes(notes: Mapping[str, Any]) -> dict[str, str]:
+    """What `fit --measure` found in a line, any other notes as they are."""
+    if "summary" not in notes:
+        return {f"note: {name}": str(value) for name, value in notes.items()}
+    rows = [f"{row['label']} {row['top1']:.2f} / {row['top10']:.2f}" for row in notes["summary"]]
+    return {"measured": f"Top@1 / Top@10 of {notes['removals']:,} removals: {', '.join(rows)}"}
 
 
 def _spelled(value: Any) -> str:

@@ -189,7 +189,7 @@ class Loaded:
             "file": self.file,
             "loaded_at": self.at.isoformat(timespec="seconds"),
             "history": history.as_dict() if history is not None else None,
-            "measured": getattr(model, "notes_", None) or None,
+            "measured": model.notes_ or None,
             "calibration": {name: array.tolist() for name, array in calibration.arrays().items()}
             if calibration is not None
             else None,

@@ -13,7 +13,7 @@ export function card(about) {
   return [
     el("h2", {}, "The model"), pairs(facts),
     el("h3", {}, "How well it does"), ...accuracy(measured),
-    el("h3", {}, "Is a probability true?"), ...truth(calibration),
+    el("h3", {}, "Is a probability true?"), ...truth(measured?.reliability ?? calibration),
     el("h3", {}, "How it learned"), ...learning(history),
     el("details", {}, el("summary", {}, "Parameters"), pairs(Object.entries(params ?? {}))),
   ];
@@ -34,7 +34,7 @@ const unmeasured = (command) => [el("p", { class: "soft" }, "Not measured yet; r
 
 /** A leaderboard if there is one (this model beside its baselines), else whatever was noted. */
 function accuracy(measured) {
-  if (!measured || !Object.keys(measured).length) return unmeasured("cooccur evaluate");
+  if (!measured || !Object.keys(measured).length) return unmeasured("cooccur fit ... --measure");
   const rows = measured.summary ?? measured.rows;
   if (!Array.isArray(rows) || !rows.length)
     return [pairs(Object.entries(measured).filter(([, value]) => value !== null && typeof value !== "object"))];
@@ -46,12 +46,12 @@ function accuracy(measured) {
     el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "model"), ...shown.map(([name]) => el("th", { scope: "col" }, name)))),
     el("tbody", {}, ...rows.map((row) => el("tr", {},
       el("th", { scope: "row" }, row.label ?? row.model), ...shown.map(([, value]) => el("td", {}, cell(value(row)))))))),
-    el("p", { class: "soft" }, "Percent of removed items that were found again.")];
+    el("p", { class: "soft" }, `Percent of ${measured.removals ? count(measured.removals) + " " : ""}removed items that were found again, by a model that had not seen their records.`)];
 }
 
 /** The reliability curve, wherever it lies in what was measured; else what the calibration does to a probability. */
 function truth(calibration) {
-  if (!calibration) return unmeasured("cooccur calibration");
+  if (!calibration) return unmeasured("cooccur fit ... --measure");
   const curve = findCurve(calibration);
   if (curve) {
     const most = Math.max(...curve.predicted, ...curve.observed, 0.01);
