@@ -26,13 +26,13 @@ from hypothesis import strategies as st
 pytest.importorskip("fastapi")
 from client import Client
 from cooccur.cli import main
+from cooccur.index import Index, edits, fold
 from cooccur.models import make_model
 from cooccur.models.base import Model
 from cooccur.models.dem import Dem
 from cooccur.serve import schemas
 from cooccur.serve.app import create_app
 from cooccur.serve.limits import Limits
-from cooccur.serve.search import Search, edits, fold
 from cooccur.serve.state import Keeper
 from cooccur.storage import load, save
 
@@ -453,7 +453,7 @@ words = st.text("ab é", max_size=6)
 
 @given(st.lists(words, min_size=1, max_size=20), words)
 def test_search_finds_what_holds_the_query(names: list[str], query: str) -> None:
-    found = Search(names, [0] * len(names)).find(query).tolist()
+    found = Index(names, [0] * len(names)).find(query).tolist()
     asked = fold(query).decode()
     folded = [fold(name).decode() for name in names]
     if not asked:
@@ -496,7 +496,7 @@ def test_edits_against_the_plain_way(query: str, names: list[str]) -> None:
 )  # fmt: skip
 def test_typos(typed: str, first: str) -> None:
     names = ["Toy Story", "Star Trek", "Star Wars", "Amélie", "Wallace & Gromit"]
-    assert names[Search(names, [1] * 5).find(typed)[0]] == first
+    assert names[Index(names, [1] * 5).find(typed)[0]] == first
 
 
 # -- another file at the path -------------------------------------------------------------------------

@@ -116,7 +116,7 @@ def test_offers_are_titles_and_commands(shell: Shell) -> None:
 
     assert texts("spag") == ["Spaghetti No. 5"]
     assert next(offers(shell, "spag")) == ("Spaghetti No. 5", 4, "pasta")
-    assert texts("pasta") == ["Spaghetti No. 5", "pasta sauce"]  # its name is pasta, and it is the more frequent
+    assert texts("pasta") == ["pasta sauce", "Spaghetti No. 5"]  # the title begins so; the other's name is pasta
     assert texts("similar choc") == ["dark chocolate"]
     assert texts("und") == ["undo"]
     assert texts("-") == []

@@ -1,22 +1,14 @@
-"""Which item a person means: by its name or its title, whatever the case, and what begins like it.
-
-All names lie in one text, the most frequent item first, so the first hits of a plain search are the ones to show: no
-index, and yet a few milliseconds over 100,000 items. Names that begin so come first, then words, then anything inside.
-"""
+"""Which item a person means: by its name or its title, whatever the case, and what is like what was typed so far."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterator
 from functools import cached_property
-from itertools import accumulate
 
 from cooccur.errors import InputError
+from cooccur.index import Index
 from cooccur.models.base import Model
 from cooccur.near import did_you_mean
-
-_ALSO = "\x1f"  # between an item's title and its name
 
 
 class Search:
@@ -57,37 +49,12 @@ class Search:
 
     def starting(self, typed: str, limit: int = 20) -> list[str]:
         """At most `limit` items to offer for what was typed so far, the likeliest first; all, if nothing was."""
-        word = re.escape(_fold(typed))
-        found: dict[str, None] = {}
-        # Where a name begins, then where a word does, then anywhere. The search itself is for a literal.
-        for where in (rf"{word}(?<=[\n{_ALSO}]{word})", rf"{word}(?<=\W{word})", word):
-            for item in self._hits(where):
-                found[item] = None
-                if len(found) >= limit:
-                    return list(found)
-        return list(found)
-
-    def _hits(self, pattern: str) -> Iterator[str]:
-        text, starts, order = self._text
-        at, search = 0, re.compile(pattern).search
-        while hit := search(text, at):
-            number = bisect_right(starts, hit.start()) - 1
-            yield order[number]
-            if number + 1 >= len(order):
-                return
-            at = starts[number + 1]  # an item counts once
+        return [str(self.model.items_[number]) for number in self._names.find(typed)[:limit]]
 
     @cached_property
-    def _text(self) -> tuple[str, list[int], list[str]]:
-        """The text, where each item's line starts in it, and the items in its order."""
-        by_frequency = (-self.model.frequencies_).argsort(kind="stable")
-        order = [str(item) for item in self.model.items_[by_frequency]]
-        lines = [
-            f"\n{_fold(title)}" + (_ALSO + _fold(item) if title != item else "")
-            for item, title in ((item, self.titles.title(item)) for item in order)
-        ]
-        starts = list(accumulate((len(line) for line in lines), initial=0))[:-1]
-        return "".join(lines), starts, order
+    def _names(self) -> Index:
+        names = [str(item) for item in self.model.items_]
+        return Index([self.titles.title(name) for name in names], self.model.frequencies_, names)
 
     @cached_property
     def _folded(self) -> dict[str, list[str]]:

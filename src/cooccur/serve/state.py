@@ -27,10 +27,10 @@ from typing import Any
 import numpy as np
 
 from cooccur.errors import CooccurError, ModelFileError
+from cooccur.index import Index
 from cooccur.models.base import Model
 from cooccur.serve.answers import Problem, encode, finite
 from cooccur.serve.schemas import Explain, Wanted
-from cooccur.serve.search import Search
 from cooccur.storage import load
 
 Titles = Mapping[str, tuple[str, str | None]]
@@ -57,7 +57,7 @@ class Loaded:
             for name in names
             for title, group in [known.get(name, (name, None))]
         ]
-        self.search = Search([item["title"] or "" for item in self.items], self.model.frequencies_, names)
+        self.search = Index([item["title"] or "" for item in self.items], self.model.frequencies_, names)
         self.number: dict[str, int] = self.model._index
         self.making = Making(self)
         # Without OpenMP and TBB, Numba's threads break if two threads of ours start them at once; see `warm`.

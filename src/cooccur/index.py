@@ -30,10 +30,10 @@ INSIDE = np.array([chr(b).isalnum() or b >= 128 for b in range(256)])  # bytes t
 WORD = re.compile(rb"[0-9a-z\x80-\xff]+")
 
 
-class Search:
+class Index:
     """Names (n,), each with what else it may be found by (or ""), and how often it occurs.
 
-    >>> items = Search(["oat milk", "Milk", "silk", "mint"], [5, 3, 1, 1])
+    >>> items = Index(["oat milk", "Milk", "silk", "mint"], [5, 3, 1, 1])
     >>> [int(i) for i in items.find("mil")], [int(i) for i in items.find("mlik")]
     ([1, 0], [0, 1])
     """
