@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test lint bench docs results clean
 
 demo: .venv/base
 	$(BIN)/cooccur demo
@@ -22,6 +22,9 @@ bench: .venv/peers .venv/serve
 	$(BIN)/python benchmarks/read.py
 	$(BIN)/python benchmarks/epoch.py
 	$(BIN)/python benchmarks/serve.py
+
+results: .venv/dev
+	$(BIN)/python docs/results.py
 
 docs: .venv/dev
 	$(BIN)/mkdocs build --strict

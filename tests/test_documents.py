@@ -7,6 +7,7 @@ import io
 import json
 import re
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -167,3 +168,25 @@ def test_which_model_quotes_the_boards() -> None:
     boards = re.sub(r"(\d)\s*\|\s*(\d)", r"\1 / \2", boards)  # columns of their own
     for pair in re.findall(r"\d+\.\d+ / \d+\.\d+", (ROOT / "docs/which-model.md").read_text()):
         assert pair in boards, pair
+
+
+def test_the_readme_has_the_table_of_the_results() -> None:
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        import results
+    finally:
+        sys.path.pop(0)
+    page = results.RESULTS.read_text()
+    block = results.BLOCK.search(results.README.read_text())
+    assert block is not None
+    assert block[0] == results.headline(page)
+    assert len(block[0].splitlines()) >= 3
+
+
+def test_the_results_are_those_of_the_finished_runs(tmp_path: Path) -> None:
+    """Each figure of the page is made from the runs that are kept beside it."""
+    shutil.copytree(ROOT / "results" / "units", tmp_path / "units")
+    arguments = ["reproduce", "all", "--no-sweep", "--render-only", "-o", str(tmp_path)]
+    assert main(arguments) == 0
+    made = (tmp_path / "results.md").read_text().replace(str(tmp_path), "results")
+    assert made == (ROOT / "docs" / "results.md").read_text()
