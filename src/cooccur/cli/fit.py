@@ -113,8 +113,10 @@ def fit(
     seen = f"{len(baskets):,} records over {baskets.n_items:,} items"
     out.print(f"{learner.name} learned from {seen} in {_time(seconds)}")
     for name, value in found["learned"].items():
-        shown = " x ".join(f"{n:,}" for n in value) + " numbers" if isinstance(value, list) else value
-        out.print(f"  {name:<12}{shown}")
+        if not isinstance(value, list):  # what `fit` has chosen; the arrays are shown by `inspect`
+            out.print(f"  {name:<12}{value}")
+    for row in learner.notes_.get("summary", ()):
+        out.print(f"  {row['label']:<24}Top@1 {row['top1']:5.2f}   Top@10 {row['top10']:5.2f}")
     out.print(f"written to {output} ({size(found['bytes'])})", soft_wrap=True)
     first = learner.titles_.title(str(baskets.items[baskets.frequencies.argmax()]))
     out.print(f"\nNext: {shlex.join(['cooccur', 'complete', str(output), first, '--explain'])}", soft_wrap=True)
