@@ -244,6 +244,18 @@ def test_an_over_confident_predictor_fails_before_and_passes_after() -> None:
     assert calibration.beta[0] == pytest.approx(0.5, abs=0.03)
 
 
+def test_a_calibrated_model_says_the_same_everywhere() -> None:
+    learn, held, test = records()
+    model = make_model("independent").fit(learn)
+    before = model.probabilities(test[:20])
+    calibrate(model, held)
+    after, scores = model.probabilities(test[:20]), model.scores(test[:20])
+    assert np.abs(after - before).max() > 1e-4
+    for record, item in ((0, 3), (7, 11), (19, 0)):
+        if not np.isnan(scores[record, item]):
+            assert after[record, item] == pytest.approx(model.probability(float(scores[record, item])), abs=1e-6)
+
+
 def test_an_under_confident_and_shifted_one_too() -> None:
     model = told(scale=0.5, shift=1)
     assert not any(check.passes() for check in checked(model))

@@ -34,8 +34,11 @@ class LogOdds(Model):
         return phi
 
     def probabilities(self, baskets: Any) -> Floats:
-        """(records, n_items) p(v_t = 1 | v_-t) for every item."""
-        return np.asarray(0.5 * (1 + np.tanh(0.5 * self.log_odds(baskets))), dtype=np.float32)
+        """(records, n_items) p(v_t = 1 | v_-t) for every item; calibrated, where the model is."""
+        phi = self.log_odds(baskets)
+        if (calibration := getattr(self, "calibration_", None)) is not None:
+            phi = calibration.log_odds(phi)
+        return np.asarray(0.5 * (1 + np.tanh(0.5 * phi)), dtype=np.float32)
 
     def pseudo_log_likelihood(self, baskets: Any) -> npt.NDArray[np.float64]:
         """(records,) sum over all items of ln p(v_t | v_-t)."""
