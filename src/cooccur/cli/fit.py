@@ -112,13 +112,14 @@ def fit(
     out = console()
     seen = f"{len(baskets):,} records over {baskets.n_items:,} items"
     out.print(f"{learner.name} learned from {seen} in {_time(seconds)}")
-    for name, value in found["learned"].items():
-        if not isinstance(value, list):  # what `fit` has chosen; the arrays are shown by `inspect`
-            out.print(f"  {name:<12}{value}")
+    for name, array in learner.arrays.items():
+        if array.shape == "1":  # what `fit` has chosen; the others are shown by `inspect`
+            out.print(f"  {name.rstrip('_'):<12}{getattr(learner, name).item()}")
     for row in learner.notes_.get("summary", ()):
         out.print(f"  {row['label']:<24}Top@1 {row['top1']:5.2f}   Top@10 {row['top10']:5.2f}")
     out.print(f"written to {output} ({size(found['bytes'])})", soft_wrap=True)
-    first = learner.titles_.title(str(baskets.items[baskets.frequencies.argmax()]))
+    item = str(baskets.items[baskets.frequencies.argmax()])
+    first = min(learner.titles_.title(item), item, key=lambda name: len(name) > 40)  # a joke is too long to type
     out.print(f"\nNext: {shlex.join(['cooccur', 'complete', str(output), first, '--explain'])}", soft_wrap=True)
 
 
