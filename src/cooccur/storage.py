@@ -97,7 +97,7 @@ def save(model: Model, path: str | Path, *, half: bool = False) -> None:
     except (AttributeError, TypeError, ValueError) as error:
         raise ParameterError(f"{path}: notes_ must be plain JSON ({error})") from None
     with whole(path) as file:
-        _write(file, {"cooccur": text, "checksum": _checksum(text, arrays)}, arrays)
+        _write(file, {"cooccur": text, "checksum": checksum_of(text, arrays)}, arrays)
 
 
 def load(path: str | Path, *, verify: bool = True) -> Model:
@@ -141,7 +141,7 @@ class ModelFile:
 
     def check_checksum(self) -> None:
         """Read all of it once; a ValueError if a bit has changed."""
-        if (self.checksum or self.header["format"] > 1) and self.checksum != _checksum(self.text, self.arrays):
+        if (self.checksum or self.header["format"] > 1) and self.checksum != checksum_of(self.text, self.arrays):
             raise ValueError("the checksum does not fit")
 
     def model(self, verify: bool = True) -> Model:
@@ -321,7 +321,7 @@ def _json(text: str) -> Any:
     return json.loads(text, object_pairs_hook=once, parse_constant=finite, parse_float=finite)
 
 
-def _checksum(header: str, arrays: Arrays) -> str:
+def checksum_of(header: str, arrays: Arrays) -> str:
     crc = zlib.crc32(header.encode())
     for name, array in sorted(arrays.items()):
         crc = zlib.crc32(f"{name} {array.dtype.str} {array.shape}".encode(), crc)

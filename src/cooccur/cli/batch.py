@@ -18,7 +18,7 @@ ENDINGS = (".parquet", ".csv", ".jsonl")
 
 
 def check_model(file: Path) -> None:
-    """Whether the model will fit into memory: it is read whole, and its largest array may be copied once."""
+    """Whether the model will fit into memory: its pages, and a copy of its largest array."""
     if file.is_file():
         memory.check(2 * file.stat().st_size, f"{file}: asking this model", lambda room: "raise --memory")
 

@@ -41,6 +41,14 @@ PAIRS = {  # W as CSR by source item: columns_[starts_[i] : starts_[i + 1]] rise
     "weights_": Array("float32", "nnz", pairs=True),
 }
 
+IN_AND_OUT = {  # from the items through hidden layers, and back to the items from the last of them
+    "E_": Array("float32", "N,first"),
+    "layers_": Array("float32", "inner"),
+    "sizes_": Array("int64", "depth", low=1),
+    "R_": Array("float32", "N,last"),
+    "b_": Array("float32", "N"),
+}
+
 
 def check_arrays(
     declared: Mapping[str, Array], arrays: Mapping[str, npt.NDArray[Any]], sizes: Mapping[str, int], *,

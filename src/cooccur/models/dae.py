@@ -22,7 +22,7 @@ from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.errors import ParameterError
 from cooccur.models import layers
-from cooccur.models.arrays import Array
+from cooccur.models.arrays import IN_AND_OUT, Array
 from cooccur.models.base import Floats, Model, Progress
 from cooccur.models.parameters import parameter
 from cooccur.models.trained import Trained
@@ -44,13 +44,7 @@ class Dae(Trained):
     name: ClassVar[str] = "dae"
     level: ClassVar[str] = "Lk"
     score_is: ClassVar[str] = "log-odds that the basket's record has it"
-    arrays: ClassVar[Mapping[str, Array]] = {
-        "E_": Array("float32", "N,first"),
-        "layers_": Array("float32", "inner"),
-        "sizes_": Array("int64", "depth", low=1),
-        "R_": Array("float32", "N,last"),
-        "b_": Array("float32", "N"),
-    }
+    arrays: ClassVar[Mapping[str, Array]] = IN_AND_OUT
 
     hidden: str = parameter(
         "64", "widths of the hidden layers, as in 64x32", search=["32", "64", "128", "256", "64x64"]

@@ -29,7 +29,7 @@ from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.errors import ParameterError
 from cooccur.models import layers
-from cooccur.models.arrays import Array
+from cooccur.models.arrays import IN_AND_OUT, Array
 from cooccur.models.base import Floats, Model, Progress
 from cooccur.models.parameters import parameter
 from cooccur.models.trained import Trained
@@ -51,13 +51,7 @@ class MultVae(Trained):
     name: ClassVar[str] = "multvae"
     level: ClassVar[str] = "Lk"
     score_is: ClassVar[str] = "log-probability of being the next item"
-    arrays: ClassVar[Mapping[str, Array]] = {
-        "E_": Array("float32", "N,first"),
-        "layers_": Array("float32", "inner"),
-        "sizes_": Array("int64", "depth", low=1),
-        "R_": Array("float32", "N,last"),
-        "b_": Array("float32", "N"),
-    }
+    arrays: ClassVar[Mapping[str, Array]] = IN_AND_OUT
 
     hidden: str | None = parameter(
         None, "widths from the items to z; none: 600x200, at most 4 N and N", search=[None, "200", "300x100"]

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from cooccur.errors import CooccurError, ParameterError
 from cooccur.files import whole_path
-from cooccur.storage import _checksum
+from cooccur.storage import checksum_of
 
 if TYPE_CHECKING:
     from cooccur.models.trained import Trained
@@ -118,7 +118,7 @@ class NetFile:
 
         header = _text({"key": self.key, "place": place})
         kept = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-        metadata = {"checkpoint": header, "checksum": _checksum(header, kept)}
+        metadata = {"checkpoint": header, "checksum": checksum_of(header, kept)}
         # safetensors has temporary files of its own; in a folder that is known by its name they can be removed later
         with whole_path(self.path) as temporary, TemporaryDirectory(".part", ".net", self.path.parent) as folder:
             try:
@@ -139,7 +139,7 @@ class NetFile:
                 metadata = file.metadata() or {}
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             header = metadata["checkpoint"]
-            if metadata["checksum"] != _checksum(header, arrays):
+            if metadata["checksum"] != checksum_of(header, arrays):
                 raise ValueError("the checksum does not fit")
             kept = json.loads(header)
         except (SafetensorError, OSError, ValueError, KeyError) as error:
