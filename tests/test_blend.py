@@ -8,7 +8,7 @@ import pytest
 from contract import fitted, shop
 from cooccur.baskets import Baskets
 from cooccur.errors import ParameterError
-from cooccur.evaluation.removal import hold_out
+from cooccur.evaluation.removal import Removals, hold_out, remove_items
 from cooccur.models import make_model
 from cooccur.models.dem import Dem
 from cooccur.models.ease import Ease
@@ -28,12 +28,13 @@ def test_the_blend_is_never_behind_its_best_part_and_leaves_noise_out() -> None:
     models = [make_model(spec).fit(learn) for spec in ("ease", "lwcvg")]
     at = iter(range(0, len(removals), 256))
 
-    def random(rest: Baskets) -> np.ndarray:
+    def random(some: Removals) -> np.ndarray:
         start = next(at)
-        return noise[start : start + len(rest)]
+        return noise[start : start + len(some)]
 
     noise *= 0.1  # of the size of the other scores, so that strengths compare
-    a, value = blend.strengths([models[0]._scores, models[1]._scores, random], removals)
+    parts = [lambda some, model=model: model._scores(some.rest) for model in models]
+    a, value = blend.strengths([*parts, random], removals)
     alone = [sum(validate(model._scores, removals)) for model in models]
     assert a[2] < 0.02 * max(a)
     assert value >= max(alone) - 1e-9
@@ -79,6 +80,37 @@ def test_the_closed_form_keeps_its_largest_weights_beyond_the_pairs_that_occur()
     assert 0.9 * len(half.columns) < beyond.sum() <= 1.02 * len(half.columns)
     assert left.sum() > 100
     assert np.abs(B[beyond]).min() >= np.abs(B[left]).max()
+
+
+@pytest.mark.parametrize(("name", "error"), [("counts", 1e-4), ("centred", 0.07), ("dropped", 0.04)])
+def test_a_rival_can_forget_a_record(name: str, error: float) -> None:
+    """Its answer without a record against that of one which never saw it; the error is a share of what forgetting
+    changes (the ridge and the means of the closed forms move a little with each record)."""
+    uneven = Baskets.from_matrix(np.random.default_rng(5).random((300, 30)) < np.linspace(0.03, 0.4, 30))
+    (rival,) = rivals.learn((name,), uneven, support.choose(uneven, 10), lambda share, words: None)
+    fit = np.flatnonzero(uneven.lengths >= 2)[:30]
+    removals = remove_items(uneven[fit])
+    unseen, seen = rival.unseen(removals), rival.scores(removals.rest)
+    off, moved = [], []
+    for row, record in enumerate(fit[removals.record]):
+        others = uneven[np.arange(len(uneven)) != record]
+        (never,) = rivals.learn((name,), others, support.choose(others, 10), lambda share, words: None)
+        one = removals[slice(row, row + 1)]
+        candidates = np.setdiff1d(np.arange(30), one.rest.row(0))
+        expected = never.scores(one.rest)[0, candidates]
+        off.append(np.abs(unseen[row, candidates] - expected).mean())
+        moved.append(np.abs(seen[row, candidates] - expected).mean())
+    assert np.mean(off) < error * np.mean(moved)
+
+
+def test_forgetting_does_not_need_the_pairs_over_the_budget_nor_the_items_that_took_no_part() -> None:
+    half = support.choose(RANDOM, support.choose(RANDOM, 10).found * support.BYTES_A_PAIR / 2e6)
+    removals = remove_items(RANDOM[RANDOM.lengths >= 2][:50])
+    (counts,) = rivals.learn(("counts",), RANDOM, half, lambda share, words: None)
+    assert (counts.unseen(removals) >= -1e-6).all()  # a pair that was not kept is not taken away
+    rare = Baskets.from_matrix(np.hstack([RANDOM.matrix.toarray(), np.zeros((len(RANDOM), 1))]))
+    (centred,) = rivals.learn(("centred",), rare, support.choose(rare, 10), lambda share, words: None)
+    assert np.isfinite(centred.unseen(remove_items(rare[rare.lengths >= 2][:50]))).all()
 
 
 @pytest.mark.parametrize("hidden", ["6", "6x4", "5x4x3"])

@@ -34,7 +34,7 @@ POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals and forks as
 RUN = [sys.executable, "-c", "from cooccur.cli import main; raise SystemExit(main())"]
 
 SPECS = [
-    "dem:hidden=16,rate=0.05,epochs=4",  # two nets, and what they are assembled with
+    "dem:hidden=16,rate=0.02,epochs=4",  # two nets, and what they are assembled with
     "dem:hidden=8x4,pairs=learned,dropout=0.3,epochs=4",
     "dem:paper,hidden=8,epochs=4",
     "fvbm:tied=yes,prior=counts,pair_decay=0.1,epochs=4,criterion=likelihood",
@@ -407,7 +407,7 @@ def test_a_parameter_that_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
     last = -1
     make_model(SPECS[0], epochs=1, start="calm").fit(shop())
     last, steps = 2 * steps, 0  # the second epoch of the first net
-    with pytest.warns(RuntimeWarning, match=r"a parameter is nan in epoch 1; lower rate \(0\.05\) of dem; .* epoch 0"):
+    with pytest.warns(RuntimeWarning, match=r"a parameter is nan in epoch 1; lower rate \(0\.02\) of dem; .* epoch 0"):
         model = make_model(SPECS[0]).fit(shop())
     assert model.history_.stopped == "a parameter is nan in epoch 1; lower rate (0.05) of dem"
     assert len(model.history_.epochs) == 4  # the second net learned on

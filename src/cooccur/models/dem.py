@@ -266,4 +266,4 @@ class Dem(PseudoLikelihood):
             self.history_.stopped = stopped = stopped or self.history_.stopped
             if self.history_.interrupted:
                 break
-        assemble(self, nets, baskets, learn, removals, progress)
+        assemble(self, nets, baskets, removals, progress)

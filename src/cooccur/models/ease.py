@@ -74,7 +74,8 @@ class Ease(Model):
         P, means = self._gram(baskets)
         progress(0.2, f"inverting a matrix of {len(P):,} items")
         _invert(P, self.name)
-        P /= -P.diagonal()
+        self.diagonal, self.means = P.diagonal().copy(), means if self.centred else np.zeros_like(means)
+        P /= -self.diagonal
         np.fill_diagonal(P, 0)
         self.B_ = P
         self.c_ = np.zeros(baskets.n_items, dtype=np.float32)

@@ -2,11 +2,12 @@
 
     phi(t, v) = tau (sum_n a_n (b_nt + R_nt . h_n) + sum_m a_m (c_mt + sum_{i in I_v} W_mit)) + kappa
 
-The nets n, hidden layers and a bias each, have learned by themselves; the rivals W_m (`rivals.py`) come from the same
-records. The strengths a are chosen on held-out removals (`blend.py`), so that, but for noise, a DEM is at least as good
-there as each of its rivals alone. Then the rivals are learned anew from all records, everything is folded into one b,
-R0 and R, and tau and kappa, which change no ranking, make the log-odds as likely as they can be on the held-out
-records.
+The nets n, hidden layers and a bias each, have learned by themselves; the rivals W_m (`rivals.py`) from all records.
+A rival can be asked of any record what it would say had it not learned from it (`linear.py`), so what the rivals count
+among themselves is chosen (`blend.py`) on thousands of training records, and what the nets add to their sum on the
+records that were held out from the nets: but for noise, a DEM is at least as good as each of its rivals alone.
+Everything is folded into one b, R0 and R, and tau and kappa, which change no ranking, make the log-odds as likely as
+they can be on the held-out records.
 
 Learning the hidden layers on top of a rival's own (leave-one-out) scores was tried and was worse: see the experiments.
 """
@@ -22,13 +23,15 @@ import numpy as np
 import numpy.typing as npt
 
 from cooccur.baskets import Baskets
-from cooccur.evaluation.removal import Removals
+from cooccur.evaluation.removal import Removals, remove_items
 from cooccur.models.base import Floats, Progress
 from cooccur.training import blend, rivals, support
+from cooccur.training.linear import Linear, weighted_sum
 
 if TYPE_CHECKING:
     from cooccur.models.dem import Dem
 
+ASKED = 10_000  # removals that the rivals are weighed on
 TEMPER_RECORDS = 500  # two numbers are learned from them
 
 
@@ -83,43 +86,62 @@ def join(nets: Sequence[Net], strengths: Sequence[float]) -> Net:
     return Net(_float(b), E, _float(R), _float(np.concatenate(inner)), np.sum([net.sizes for net in nets], axis=0))
 
 
-def assemble(
-    model: Dem, nets: Sequence[Net], baskets: Baskets, learn: Baskets, removals: Removals, progress: Progress
-) -> None:
-    """Put a DEM together: `nets` have learned from `learn`, whose records are among `baskets`."""
+def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Removals, progress: Progress) -> None:
+    """Put a DEM together: `nets` have learned from `baskets` without the records of the `removals`."""
     chosen = rivals.names(model.pairs, int(np.count_nonzero(baskets.frequencies)))
     if len(nets) + len(chosen) == 1:
         return
     Net.none(len(model.items_)).to(model)
     model.starts_ = np.zeros(len(model.items_) + 1, dtype=np.int64)
     model.columns_, model.weights_ = support.NOTHING.columns, support.NOTHING.counts
-    pairs = support.choose(learn, model.memory, progress) if chosen else support.NOTHING
-    linear = rivals.learn(chosen, learn, pairs, progress)
+    pairs = support.choose(baskets, model.memory, progress) if chosen else support.NOTHING
+    linear = rivals.learn(chosen, baskets, pairs, progress)
     progress(0.95, "how much each counts")
-    parts = [_net_scores(model, net) for net in nets] + [part.scores for part in linear]
-    a, _ = blend.strengths(parts, removals)
-    model.strengths_ = _float(a)
+    own, others = _strengths(model, nets, linear, baskets, removals)
+    model.strengths_ = _float([*own, *others])
 
-    own = a[: len(nets)]
     if own.any():
         kept = [(net, strength) for net, strength in zip(nets, own, strict=True) if strength]
         join([net for net, _ in kept], [strength for _, strength in kept]).to(model)
     else:  # the hidden layers did not help
         Net.none(len(model.items_)).to(model)
-    needed = {name: strength for name, strength in zip(chosen, a[len(nets) :], strict=True) if strength}
-    if needed:
-        pairs = support.choose(baskets, model.memory)
-        again = rivals.weighted_sum(rivals.learn(tuple(needed), baskets, pairs, progress), list(needed.values()))
-        model.starts_, model.weights_ = again.W.indptr.astype(np.int64), again.W.data
-        model.columns_ = again.W.indices.astype(np.int32)
-        model.b_ = _float(model.b_ + again.c)
+    if others.any():
+        stack = weighted_sum(linear, others)
+        model.starts_, model.weights_ = stack.W.indptr.astype(np.int64), stack.W.data
+        model.columns_ = stack.W.indices.astype(np.int32)
+        model.b_ = _float(model.b_ + stack.c)
     _temper(model, removals.complete()[:TEMPER_RECORDS])
 
 
+def _strengths(
+    model: Dem, nets: Sequence[Net], linear: Sequence[Linear], baskets: Baskets, removals: Removals
+) -> tuple[blend.Doubles, blend.Doubles]:
+    """(nets,) and (rivals,): first what each rival counts beside the others, then the nets beside their sum."""
+    among = np.ones(len(linear))
+    if len(linear) > 1:
+        among, _ = blend.strengths([part.unseen for part in linear], _asked(baskets, model.random_state))
+    if not nets:
+        return np.zeros(0), among
+
+    def stack(some: Removals) -> Floats:
+        return _float(sum(a * part.unseen(some) for a, part in zip(among, linear, strict=True) if a))
+
+    parts = [_net_scores(model, net) for net in nets] + ([stack] if linear else [])
+    a, _ = blend.strengths(parts, removals)
+    return a[: len(nets)], among * a[-1] if linear else among
+
+
+def _asked(baskets: Baskets, seed: int) -> Removals:
+    """Removals from the training records themselves."""
+    fit = np.flatnonzero(baskets.lengths >= 2)
+    some = np.sort(np.random.default_rng([seed, 5]).permutation(fit)[:ASKED])
+    return remove_items(baskets[some], max(1, ASKED // len(some)), seed)
+
+
 def _net_scores(model: Dem, net: Net) -> blend.Part:
-    def scores(rest: Baskets) -> Floats:
+    def scores(some: Removals) -> Floats:
         net.to(model)
-        return model._scores(rest)
+        return model._scores(some.rest)
 
     return scores
 

@@ -1,4 +1,4 @@
-"""Pair terms that need no steps: s(t) = c_t + sum_{i in I_v} W_it with W known from counts or in closed form.
+"""Pair terms that need no steps (`linear.py`): W known from counts or in closed form.
 
     counts    W_it = n_i^-0.7 sum_{v: i, t in I_v} 1/|I_v|                                   `models/graph.py`, lwcvg
     centred   the ridge regression of each item on the others, with an intercept             `models/ease.py`
@@ -11,18 +11,17 @@ of the others, mostly small and negative, the largest are kept, at most as many 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.models.base import Progress
 from cooccur.models.ease import Ease
 from cooccur.models.edlae import Edlae
 from cooccur.models.graph import LwCvg
+from cooccur.training.linear import Closed, Counted, Linear
 from cooccur.training.support import Support
 
 if TYPE_CHECKING:
@@ -34,27 +33,6 @@ FEW_ITEMS = 6000  # up to so many the second closed form is cheap too
 TIE_BREAK = 1e-4  # where no pair speaks, popularity does
 SAMPLE = 400  # rows
 MOST_ITEMS = 20_000  # of more, only the most frequent take part in a closed form
-
-
-@dataclass(frozen=True, eq=False)
-class Linear:
-    """`c` (n,) and the pair weights `W` (n, n), sparse."""
-
-    c: Floats
-    W: csr_matrix
-
-    def scores(self, baskets: Baskets) -> Floats:
-        """(records, n) s(t)."""
-        found = np.tile(self.c, (len(baskets), 1))
-        ops.add_rows(found, baskets.indptr, baskets.indices, self.W.indptr, self.W.indices, self.W.data)
-        return found
-
-
-def weighted_sum(parts: Sequence[Linear], strengths: Sequence[float]) -> Linear:
-    """One of the kind again."""
-    c, W = (sum(a * getattr(part, name) for a, part in zip(strengths, parts, strict=True)) for name in ("c", "W"))
-    W.sort_indices()
-    return Linear(c.astype(np.float32), W.astype(np.float32))
 
 
 def names(pairs: str, n_items: int) -> tuple[str, ...]:
@@ -83,7 +61,8 @@ def _counts(baskets: Baskets, support: Support) -> Linear:
         places = _keys(support.starts, support.columns)
         weights = weights[np.searchsorted(_keys(graph.starts_, graph.columns_), places)]
     popularity = baskets.frequencies / max(1, baskets.frequencies.max())
-    return Linear(np.asarray(TIE_BREAK * popularity, dtype=np.float32), _sparse(support, weights))
+    c = np.asarray(TIE_BREAK * popularity, dtype=np.float32)
+    return Counted(c, _sparse(support, weights), n=baskets.frequencies, power=graph.source)
 
 
 def _closed(name: str, baskets: Baskets, support: Support) -> Linear:
@@ -102,7 +81,12 @@ def _closed(name: str, baskets: Baskets, support: Support) -> Linear:
         weights.append(B[row, keep])
         starts[i + 1] = len(weights[-1])
     shape = (baskets.n_items, baskets.n_items)
-    return Linear(model.c_, csr_matrix((np.concatenate(weights), np.concatenate(columns), np.cumsum(starts)), shape))
+    W = csr_matrix((np.concatenate(weights), np.concatenate(columns), np.cumsum(starts)), shape)
+    diagonal, means = np.zeros((2, baskets.n_items), dtype=np.float32)
+    diagonal[kept] = model.diagonal
+    means[kept] = model.means
+    scale = 1 / float((np.maximum(baskets.lengths, 1) ** -model.length).mean())
+    return Closed(model.c_, W, diagonal=diagonal, means=means, length=model.length, scale=scale)
 
 
 def _least(B: Floats, together: csr_matrix) -> float:

@@ -1,0 +1,118 @@
+"""A pair term s(t) = c_t + sum_{i in I_v} W_it, and what it would say of a record had it not learned from it.
+
+A removal takes item t out of record x and leaves the rest r. With w the record's weight and s(.) the learned scores:
+
+    counts   W_ij = n_i^-a sum_{v: i, j in I_v} 1/|I_v|. Without x each item of r has been seen once less, and of the
+             candidates only t was in x:
+
+                 s'(j) = c_j + sum_{i in r} ((n_i - 1)/n_i)^-a W_ij - [j = t] sum_{i in r} (n_i - 1)^-a / |x|
+
+    closed   P = G^-1 and W_ij = -P_ij / P_jj. G loses w (x - m)(x - m)', a change of rank one (Sherman and Morrison).
+             y = P (x - m) is known from the scores of the whole record, y_j = P_jj (x_j - s_j(x)), and so, with
+             k = w / (1 - w (x - m)'y),
+
+                 s'(j) = m_j + (P_jj (s_j(r) - m_j) - k y_j sum_{i != j} (r_i - m_i) y_i) / (P_jj + k y_j^2)
+
+The means m, the bias of the counts and, where items are dropped, the ridge are taken as they are: they move by one
+record in all of them. So every training record can be asked what is missing from it, at a few passes over the items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from cooccur import ops
+from cooccur.baskets import Baskets
+from cooccur.evaluation.removal import Removals
+from cooccur.models.base import Floats
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+LEAST = np.float32(1e-3)  # what is left of a record's own leverage, 1 - w (x - m)'y, should rounding eat it up
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """`c` (n,) and the pair weights `W` (n, n), sparse."""
+
+    c: Floats
+    W: csr_matrix
+
+    def scores(self, baskets: Baskets) -> Floats:
+        """(records, n) s(t)."""
+        found = np.tile(self.c, (len(baskets), 1))
+        self._add(found, baskets.indptr, baskets.indices)
+        return found
+
+    def unseen(self, removals: Removals) -> Floats:
+        """(removals, n) s'(t) of the rests; here, where nothing was learned from the records, s(t)."""
+        return self.scores(removals.rest)
+
+    def _add(self, scores: Floats, indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.integer]) -> None:
+        ops.add_rows(scores, indptr, indices, self.W.indptr, self.W.indices, self.W.data)
+
+
+@dataclass(frozen=True, eq=False)
+class Counted(Linear):
+    """Counts of pairs over n^power; `n` (n,) is in how many records each item was."""
+
+    n: npt.NDArray[np.int64]
+    power: float
+
+    def unseen(self, removals: Removals) -> Floats:
+        from scipy.sparse import csr_matrix
+
+        rest, n = removals.rest, np.maximum(self.n, 1).astype(np.float64)
+        left = np.where(n > 1, np.maximum(n - 1, 1) ** -self.power, 0.0)
+        factor = (left * n**self.power).astype(np.float32)
+        X = csr_matrix((factor[rest.indices], rest.indices, rest.indptr), shape=(len(rest), rest.n_items))
+        scores = self.c + (X @ self.W).toarray()
+        rows = np.repeat(np.arange(len(rest)), rest.lengths)
+        kept = np.asarray(self.W[rest.indices, removals.target[rows]]).ravel() > 0  # all but those over the budget
+        own = np.where(kept, left[rest.indices], 0.0) / (rest.lengths + 1)[rows]
+        scores[np.arange(len(rest)), removals.target] -= np.bincount(rows, own, minlength=len(rest)).astype(np.float32)
+        return np.asarray(scores, dtype=np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Closed(Linear):
+    """A ridge regression of each item on the others; `diagonal` (n,) of P, 0 where an item takes no part, `means` (n,)
+    and what a record of L items weighs, scale * L^-length."""
+
+    diagonal: Floats
+    means: Floats
+    length: float
+    scale: float
+
+    def unseen(self, removals: Removals) -> Floats:
+        rest, target, rows = removals.rest, removals.target, np.arange(len(removals))
+        P, m = self.diagonal, self.means
+        scores = self.scores(rest)
+        whole = scores.copy()
+        self._add(whole, np.arange(len(rest) + 1), target)
+        y = -P * whole
+        own = np.repeat(rows, rest.lengths)
+        y[own, rest.indices] += P[rest.indices]
+        y[rows, target] += P[target]
+        of_rest = np.bincount(own, y[own, rest.indices], minlength=len(rest)) - y @ m
+        w = self.scale * (rest.lengths + 1.0) ** -self.length
+        k = w / np.maximum(1 - w * (of_rest + y[rows, target]), LEAST)
+        ky = k.astype(np.float32)[:, None] * y
+        others = of_rest.astype(np.float32)[:, None] + m * y
+        with np.errstate(invalid="ignore"):  # 0 / 0 where an item takes no part
+            without = m + (P * (scores - m) - ky * others) / (P + ky * y)
+        return np.where(P > 0, without, scores)
+
+
+def weighted_sum(parts: Sequence[Linear], strengths: Iterable[float]) -> Linear:
+    """One of the kind again."""
+    kept = [(float(a), part) for a, part in zip(strengths, parts, strict=True) if a]
+    c, W = (sum(a * getattr(part, name) for a, part in kept) for name in ("c", "W"))
+    W.sort_indices()
+    return Linear(c.astype(np.float32), W.astype(np.float32))
