@@ -409,11 +409,11 @@ def test_a_parameter_that_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
     last, steps = 2 * steps, 0  # the second epoch of the first net
     with pytest.warns(RuntimeWarning, match=r"a parameter is nan in epoch 1; lower rate \(0\.02\) of dem; .* epoch 0"):
         model = make_model(SPECS[0]).fit(shop())
-    assert model.history_.stopped == "a parameter is nan in epoch 1; lower rate (0.05) of dem"
+    assert model.history_.stopped == "a parameter is nan in epoch 1; lower rate (0.02) of dem"
     assert len(model.history_.epochs) == 4  # the second net learned on
     assert np.isfinite(model.R_).all()
     last, steps = last // 2, 0
-    with pytest.raises(CooccurError, match=r"^a parameter is nan in epoch 0; lower rate \(0\.05\) of dem$"):
+    with pytest.raises(CooccurError, match=r"^a parameter is nan in epoch 0; lower rate \(0\.02\) of dem$"):
         make_model(SPECS[0]).fit(shop())
 
 

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 START = {"calm": 0.1, "bold": 1.0}  # standard deviation of a hidden input at first
 RATE = {"calm": 0.005, "bold": 0.02}
-AFFORDABLE, FEWEST = 1e10, 4  # records x items that all epochs together go through, and the fewest epochs
+AFFORDABLE = 1e10  # records x items that all epochs together go through; where that is less than the epochs asked for:
+FEW_EPOCHS, DRAWN = 8, 3000  # so many epochs, and so many absent items a step
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class PseudoLikelihood(LogOdds, Trained):
     decay: float = parameter(0.0, "L2 pull of the hidden layers towards 0", low=0)
     prior: str = parameter("none", "where the pairs start", choices=("none", "counts"))
     memory: int = parameter(4000, "MB that the pairs may take", low=1)
-    negatives: int = parameter(0, "sampled absent items a step; 0: all of them, exactly", low=0)
+    negatives: int | None = parameter(0, "sampled absent items a step; 0: all of them, exactly", low=0)
     sampling: str = parameter("popular", "how they are drawn", choices=("popular", "uniform", "unweighted"))
     sharpness: float = parameter(0.0, "q of (1 - p^q)/q in place of -ln p for present items", low=0, high=1)
     device: str = parameter("cpu", "where torch learns: cpu, cuda, mps ...")
@@ -91,6 +92,9 @@ class PseudoLikelihood(LogOdds, Trained):
     def _rate(self) -> float:
         assert self.rate is not None
         return self.rate
+
+    def _negatives(self) -> int:
+        return self.negatives or 0
 
     def _rates(self) -> dict[str, float]:
         return {"rate": self._rate()} | ({"pair_rate": self.pair_rate} if self._terms().pairs else {})
@@ -217,7 +221,12 @@ class Dem(PseudoLikelihood):
         low=1e-6, high=10,
     )  # fmt: skip
 
+    negatives: int | None = parameter(
+        None, "sampled absent items a step; 0: all of them, exactly; none: all, but 3000 of very many", low=0
+    )
+
     _start = "bold"  # of the net that learns
+    _drawn = 0  # absent items a step, where `negatives` leaves it open
     _too_few = False  # records to choose a pair term: it is learned with the rest
 
     def widths(self) -> tuple[int, ...]:
@@ -242,6 +251,9 @@ class Dem(PseudoLikelihood):
     def _rate(self) -> float:
         return self.rate or RATE[self._start]
 
+    def _negatives(self) -> int:
+        return self._drawn if self.negatives is None else self.negatives
+
     def _fit(self, baskets: Baskets, progress: Progress) -> None:
         from cooccur.training.assemble import Net, assemble
 
@@ -255,9 +267,10 @@ class Dem(PseudoLikelihood):
             super()._fit(baskets, progress)
             return
         epochs, schedule = self.epochs, self.schedule
-        affordable = int(AFFORDABLE / (len(learn) * learn.n_items))
-        if affordable < epochs and schedule == "plateau":  # few epochs: one net, whose rate falls to the end of them
-            epochs, schedule, starts = max(affordable, FEWEST), "linear", starts[:1]
+        self._drawn = 0
+        if epochs * len(learn) * learn.n_items > AFFORDABLE and schedule == "plateau":
+            # few epochs of one net, whose rate falls to the end of them
+            epochs, schedule, starts, self._drawn = min(epochs, FEW_EPOCHS), "linear", starts[:1], DRAWN
         nets, stopped = [], None
         for number, start in enumerate(starts * self.nets if self.widths() else ()):
             self._start, self._net = start, number

@@ -63,7 +63,8 @@ class EnergyLearner(Learner):
             {"params": [self.energy.b] if terms.bias else []},
         ]
         self.optimiser = make(groups, lr=model._rate(), fused=True) if self.dense else None
-        if model.negatives:
+        self.draws = model._negatives()
+        if self.draws:
             popular = baskets.frequencies + 1.0 if model.sampling == "popular" else np.ones(n)
             self.draw = popular / popular.sum()
 
@@ -154,7 +155,7 @@ class EnergyLearner(Learner):
 
     def _sample(self, batch: Batch) -> Sample | None:
         """T draws with replacement; u_t = draws of t / (T q_t), so that the sum over them is unbiased."""
-        T = self.model.negatives
+        T = self.draws
         if not T:
             return None
         n = self.energy.n_items
