@@ -14,7 +14,7 @@ from contract import TOY, Contract, fitted, shop
 from cooccur.baskets import Baskets
 from cooccur.errors import InputError, ParameterError
 from cooccur.evaluation.removal import hold_out
-from cooccur.models import make_model
+from cooccur.models import dem, make_model
 from cooccur.models.dem import Dem
 from cooccur.models.fvbm import Fvbm
 from cooccur.synthetic import RECIPES
@@ -167,6 +167,24 @@ def test_the_best_epoch_is_kept() -> None:
     _, removals = hold_out(train, model.validation, model.random_state, at_most=3000, removals=10_000)
 
     assert sum(validate(model._scores, removals)) == pytest.approx(max(tops), abs=1e-6)
+
+
+def test_very_many_records_and_items_learn_from_drawn_absent_items(monkeypatch: pytest.MonkeyPatch) -> None:
+    train, _ = shop()
+    drawn: list[int] = []
+    sample = EnergyLearner._sample
+    monkeypatch.setattr(
+        EnergyLearner, "_sample", lambda self, batch: (drawn.append(self.draws), sample(self, batch))[1]
+    )
+    monkeypatch.setattr(dem, "AFFORDABLE", 1e3)
+    monkeypatch.setattr(dem, "DRAWN", 20)
+    model = make_model("dem:hidden=16,pairs=no").fit(train)
+    assert set(drawn) == {20}
+    assert len(model.history_.epochs) <= dem.FEW_EPOCHS
+    assert model.history_.epochs[-1].loss < model.history_.epochs[0].loss
+    drawn.clear()
+    make_model("dem:hidden=16,pairs=no,negatives=0,epochs=2").fit(train)
+    assert set(drawn) == {0}  # all of them, where that was asked for
 
 
 def test_support_within_a_budget() -> None:
