@@ -79,16 +79,29 @@ def remove_items(baskets: Baskets, draws: int = 1, seed: int = 0) -> Removals:
         raise ParameterError(f"draws = {draws}; expected 1 or more")
     if draws > MOST_DRAWS:
         raise ParameterError(f"draws = {draws}; expected {MOST_DRAWS} at most")
-    fit = np.flatnonzero(baskets.lengths >= 2)
-    record = np.repeat(fit, draws)
-    length = baskets.lengths[record]
-    place = (np.random.default_rng([seed, 1]).random(len(record)) * length).astype(np.int64)
-    gone = baskets.indptr[record] + place
-    target = baskets.indices[gone].astype(np.int64)
+    record = np.repeat(np.flatnonzero(baskets.lengths >= 2), draws)
+    shares = np.random.default_rng([seed, 1]).random(len(record))
+    return _take_out(baskets, record, (shares * baskets.lengths[record]).astype(np.int64))
+
+
+def each_removal(baskets: Baskets) -> Removals:
+    """Every item of every record taken out once, in the order of the records.
+
+    >>> removals = each_removal(Baskets.from_lists([["a", "b"], ["c"]]))
+    >>> removals.target.tolist(), removals.rest.lengths.tolist(), removals.record.tolist()
+    ([0, 1, 2], [1, 1, 0], [0, 0, 1])
+    """
+    record = np.repeat(np.arange(len(baskets)), baskets.lengths)
+    return _take_out(baskets, record, np.arange(baskets.nnz) - baskets.indptr[record])
+
+
+def _take_out(baskets: Baskets, record: npt.NDArray[np.int64], place: npt.NDArray[np.int64]) -> Removals:
+    """The item at `place` of each `record`."""
+    target = baskets.indices[baskets.indptr[record] + place].astype(np.int64)
     copies = baskets[record]
     keep = np.ones(copies.nnz, dtype=bool)
     keep[copies.indptr[:-1] + place] = False
-    indptr = np.concatenate(([0], np.cumsum(length - 1)))
+    indptr = np.concatenate(([0], np.cumsum(baskets.lengths[record] - 1)))
     return Removals(Baskets(indptr, copies.indices[keep], baskets.items, copies.records), target, record)
 
 

@@ -15,24 +15,25 @@ Learning the hidden layers on top of a rival's own (leave-one-out) scores was tr
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cooccur import ops
 from cooccur.baskets import Baskets
-from cooccur.evaluation.removal import Removals, remove_items
+from cooccur.evaluation.removal import Removals, each_removal, remove_items
 from cooccur.models.base import Floats, Progress
 from cooccur.training import blend, rivals, support
-from cooccur.training.linear import Linear, weighted_sum
+from cooccur.training.linear import weighted_sum
 
 if TYPE_CHECKING:
     from cooccur.models.dem import Dem
 
 ASKED = 10_000  # removals that the rivals are weighed on
-TEMPER_RECORDS = 500  # two numbers are learned from them
+TEMPER_ITEMS = 5000  # two numbers are learned from so many present items
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +90,7 @@ def join(nets: Sequence[Net], strengths: Sequence[float]) -> Net:
 def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Removals, progress: Progress) -> None:
     """Put a DEM together: `nets` have learned from `baskets` without the records of the `removals`."""
     chosen = rivals.names(model.pairs, int(np.count_nonzero(baskets.frequencies)))
-    if len(nets) + len(chosen) == 1:
+    if len(nets) == 1 and not chosen:
         return
     Net.none(len(model.items_)).to(model)
     model.starts_ = np.zeros(len(model.items_) + 1, dtype=np.int64)
@@ -97,38 +98,36 @@ def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Remova
     pairs = support.choose(baskets, model.memory, progress) if chosen else support.NOTHING
     linear = rivals.learn(chosen, baskets, pairs, progress)
     progress(0.95, "how much each counts")
-    own, others = _strengths(model, nets, linear, baskets, removals)
+    said = [_net_scores(model, net) for net in nets], [part.unseen for part in linear]
+    own, others = _strengths(*said, _asked(baskets, model.random_state), removals)
+    tau, kappa = _temper(_sum([*said[0], *said[1]], [*own, *others]), removals.complete())
     model.strengths_ = _float([*own, *others])
 
-    if own.any():
-        kept = [(net, strength) for net, strength in zip(nets, own, strict=True) if strength]
-        join([net for net, _ in kept], [strength for _, strength in kept]).to(model)
-    else:  # the hidden layers did not help
-        Net.none(len(model.items_)).to(model)
+    kept = [(net, tau * strength) for net, strength in zip(nets, own, strict=True) if strength]
+    whole = join([net for net, _ in kept], [strength for _, strength in kept]) if kept else Net.none(baskets.n_items)
+    whole.to(model)  # none: the hidden layers did not help
     if others.any():
-        stack = weighted_sum(linear, others)
+        stack = weighted_sum(linear, tau * others)
         model.starts_, model.weights_ = stack.W.indptr.astype(np.int64), stack.W.data
         model.columns_ = stack.W.indices.astype(np.int32)
-        model.b_ = _float(model.b_ + stack.c)
-    _temper(model, removals.complete()[:TEMPER_RECORDS])
+        model.b_ = model.b_ + stack.c
+    model.b_ = _float(model.b_ + kappa)
 
 
 def _strengths(
-    model: Dem, nets: Sequence[Net], linear: Sequence[Linear], baskets: Baskets, removals: Removals
+    nets: Sequence[blend.Part], linear: Sequence[blend.Part], asked: Removals, held: Removals
 ) -> tuple[blend.Doubles, blend.Doubles]:
     """(nets,) and (rivals,): first what each rival counts beside the others, then the nets beside their sum."""
-    among = np.ones(len(linear))
-    if len(linear) > 1:
-        among, _ = blend.strengths([part.unseen for part in linear], _asked(baskets, model.random_state))
+    among = blend.strengths(linear, asked)[0] if len(linear) > 1 else np.ones(len(linear))
     if not nets:
         return np.zeros(0), among
-
-    def stack(some: Removals) -> Floats:
-        return _float(sum(a * part.unseen(some) for a, part in zip(among, linear, strict=True) if a))
-
-    parts = [_net_scores(model, net) for net in nets] + ([stack] if linear else [])
-    a, _ = blend.strengths(parts, removals)
+    a, _ = blend.strengths([*nets, _sum(linear, among)] if linear else nets, held)
     return a[: len(nets)], among * a[-1] if linear else among
+
+
+def _sum(parts: Sequence[blend.Part], strengths: Iterable[float]) -> blend.Part:
+    kept = [(a, part) for a, part in zip(strengths, parts, strict=True) if a]
+    return lambda some: _float(sum(a * part(some) for a, part in kept))
 
 
 def _asked(baskets: Baskets, seed: int) -> Removals:
@@ -146,18 +145,28 @@ def _net_scores(model: Dem, net: Net) -> blend.Part:
     return scores
 
 
-def _temper(model: Dem, held: Baskets) -> None:
-    """phi becomes tau phi + kappa, the likeliest on records that were held out."""
-    from cooccur.models.calibrated import Histogram, broken_line, given_rest, sigmoid
+def _temper(phi: blend.Part, held: Baskets) -> tuple[float, float]:
+    """tau and kappa, the likeliest on these records: each item given the rest, as if none had been learned from. The
+    absent items are looked at in the first removal of a record, so given the rest but for the item that it took."""
+    from cooccur.models.calibrated import Histogram, broken_line, sigmoid
 
     seen = Histogram()
-    for _, phi, present in given_rest(model, held):
-        seen.add(phi.ravel(), sigmoid(phi.ravel()), present.ravel())
-    knots, values = broken_line(seen, segments=1)
-    tau = np.float32((values[-1] - values[0]) / (knots[-1] - knots[0]))
-    kappa = np.float32(values[0] - tau * knots[0])
-    model.weights_, model.R_ = _float(tau * model.weights_), _float(tau * model.R_)
-    model.b_ = _float(tau * model.b_ + kappa)
+    removals = each_removal(held[np.cumsum(held.lengths) <= max(TEMPER_ITEMS, held.lengths[0])])
+    first = np.diff(removals.record, prepend=-1) > 0
+    for start in range(0, len(removals), 256):
+        which = slice(start, start + 256)
+        some = removals[which]
+        rows, scores = np.arange(len(some)), phi(some)
+        own = scores[rows, some.target]
+        seen.add(own, sigmoid(own), np.ones(len(own)))
+        ops.mask(scores, some.rest.indptr, some.rest.indices)
+        scores[rows, some.target] = np.nan
+        absent = scores[first[which]]
+        absent = absent[~np.isnan(absent)]
+        seen.add(absent, sigmoid(absent), np.zeros(len(absent)))
+    (low, high), (at_low, at_high) = broken_line(seen, segments=1)
+    tau = (at_high - at_low) / (high - low)
+    return float(tau), float(at_low - tau * low)
 
 
 def _float(array: Any) -> Floats:
