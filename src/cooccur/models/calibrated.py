@@ -14,7 +14,7 @@ most (equal shares of the information p (1 - p)); a weak prior holds each slope 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
@@ -24,12 +24,14 @@ import numpy.typing as npt
 from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.errors import InputError, ParameterError
-from cooccur.evaluation.removal import Removals, remove_items
+from cooccur.evaluation.removal import remove_items
 from cooccur.models.arrays import Array, check_arrays
 from cooccur.models.base import BLOCK_BYTES, BatchCompletion, Floats, Model, Progress, as_baskets, silent
 from cooccur.models.energy import LogOdds
 
 Doubles = npt.NDArray[np.float64]
+Given = tuple[Floats, npt.NDArray[np.bool_]]  # log-odds, and whether the item is there
+Missing = tuple[Floats, npt.NDArray[np.int64]]  # (removals, n) log-odds, NaN: no candidate; (removals,) what was taken
 
 END = 30.0  # log-odds beyond this are as good as certain
 CELLS = 2**16  # of the histogram that stands for all pairs: 0.001 of log-odds wide
@@ -134,19 +136,28 @@ def calibrate(model: Model, held_out: Any, *, seed: int = 0) -> Model:
     removals = remove_items(known, min(10, max(1, REMOVALS // max(1, len(known)))), seed)
     if not len(removals):
         raise InputError("no held-out record with two items that the model knows", remedy="hold out more records")
+    given = ((phi, present) for _, phi, present in given_rest(odds, known))
+    model.calibration_ = learn(
+        given, lambda: ((scores, removals.target[which]) for which, scores in odds.blocks(removals.rest))
+    )
+    return model
+
+
+def learn(given: Iterable[Given], missing: Callable[[], Iterable[Missing]]) -> Calibration:
+    """The maps from log-odds given the rest, and from those of rests with their missing items (gone through again and
+    again)."""
     pairs = Histogram()
-    for _, phi, present in given_rest(odds, known):
+    for phi, present in given:
         likely = phi >= logit(FLOOR)
         pairs.add(phi[likely], sigmoid(phi[likely]), present[likely])
     plain = Calibration.identity()
-    softmax = Calibration(plain.given_rest, plain.missing_one, _temperature(odds, removals))
+    softmax = Calibration(plain.given_rest, plain.missing_one, _temperature(missing))
     suggested = Histogram()
-    for which, scores in odds.blocks(removals.rest):
+    for scores, target in missing():
         items, found = softmax.missing(scores, 10)
         there = items >= 0
-        suggested.add(found[there], sigmoid(found[there]), (items == removals.target[which, None])[there])
-    model.calibration_ = Calibration(broken_line(pairs), broken_line(suggested), softmax.beta)
-    return model
+        suggested.add(found[there], sigmoid(found[there]), (items == target[:, None])[there])
+    return Calibration(broken_line(pairs), broken_line(suggested), softmax.beta)
 
 
 def fit_calibrated(
@@ -155,16 +166,25 @@ def fit_calibrated(
     """Learn from most of the records, and calibrate on the share that was held out (at most 5000 records). `more` goes
     to the model's `fit`."""
     needs_log_odds(model)
+    learn, held = split(as_baskets(baskets), share, seed)
+    model.fit(learn, progress=lambda done, words: progress(0.9 * done, words), **more)
+    progress(0.9, "calibrating")
+    return calibrate(model, held, seed=seed)
+
+
+def split(baskets: Baskets, share: float, seed: int) -> tuple[Baskets, Baskets]:
+    """The records to learn from, and the share of them to calibrate on.
+
+    >>> learn, held = split(Baskets.from_lists([["a"], ["b"], ["a"], ["b"]]), share=0.25, seed=0)
+    >>> len(learn), len(held)
+    (3, 1)
+    """
     if not 0 < share < 1:
         raise ParameterError(f"share = {share}; expected a number between 0 and 1")
-    known = as_baskets(baskets)
-    order = np.random.default_rng([seed, 3]).permutation(len(known))
-    held = np.sort(order[: min(AT_MOST, round(share * len(known)))])
-    learn = np.ones(len(known), dtype=bool)
-    learn[held] = False
-    model.fit(known[learn], progress=lambda done, words: progress(0.9 * done, words), **more)
-    progress(0.9, "calibrating")
-    return calibrate(model, known[held], seed=seed)
+    order = np.random.default_rng([seed, 3]).permutation(len(baskets))
+    held = np.zeros(len(baskets), dtype=bool)
+    held[order[: min(AT_MOST, round(share * len(baskets)))]] = True
+    return baskets[~held], baskets[held]
 
 
 def needs_log_odds(model: Model) -> LogOdds:
@@ -234,16 +254,16 @@ def broken_line(seen: Histogram, segments: int = SEGMENTS) -> Doubles:
     return np.stack((knots, basis(knots) @ w))
 
 
-def _temperature(model: LogOdds, removals: Removals) -> Doubles:
+def _temperature(missing: Callable[[], Iterable[Missing]]) -> Doubles:
     """(1,) the beta under which the removed items are likeliest, by Newton steps that at most double or halve it."""
     beta = 1.0
     for _ in range(20):
         slope = curvature = 0.0
-        for which, scores in model.blocks(removals.rest):
+        for scores, target in missing():
             phi = scores.astype(np.float64)
             p = np.exp(beta * phi - _log_sum(beta * phi)[:, None])
             mean = np.nansum(p * phi, axis=1)
-            slope += float((phi[np.arange(len(phi)), removals.target[which]] - mean).sum())
+            slope += float((phi[np.arange(len(phi)), target] - mean).sum())
             curvature += float((np.nansum(p * phi**2, axis=1) - mean**2).sum())
         before, beta = beta, float(np.clip(beta + slope / max(curvature, 1e-12), beta / 2, 2 * beta))
         if abs(beta - before) < 1e-3 * beta or not 0.01 < beta < 100:

@@ -15,7 +15,7 @@ Learning the hidden layers on top of a rival's own (leave-one-out) scores was tr
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,10 +30,11 @@ from cooccur.training import blend, rivals, support
 from cooccur.training.linear import weighted_sum
 
 if TYPE_CHECKING:
+    from cooccur.models.calibrated import Calibration
     from cooccur.models.dem import Dem
 
 ASKED = 10_000  # removals that the rivals are weighed on
-TEMPER_ITEMS = 5000  # two numbers are learned from so many present items
+TEMPER_ITEMS, TEMPER_CELLS = 5000, 50_000_000  # probabilities are made honest on so many present items, and scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +101,7 @@ def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Remova
     progress(0.95, "how much each counts")
     said = [_net_scores(model, net) for net in nets], [part.unseen for part in linear]
     own, others = _strengths(*said, _asked(baskets, model.random_state), removals)
-    tau, kappa = _temper(_sum([*said[0], *said[1]], [*own, *others]), removals.complete())
+    tau, kappa, model.calibration_ = _temper(_sum([*said[0], *said[1]], [*own, *others]), removals.complete())
     model.strengths_ = _float([*own, *others])
 
     kept = [(net, tau * strength) for net, strength in zip(nets, own, strict=True) if strength]
@@ -145,28 +146,42 @@ def _net_scores(model: Dem, net: Net) -> blend.Part:
     return scores
 
 
-def _temper(phi: blend.Part, held: Baskets) -> tuple[float, float]:
-    """tau and kappa, the likeliest on these records: each item given the rest, as if none had been learned from. The
-    absent items are looked at in the first removal of a record, so given the rest but for the item that it took."""
-    from cooccur.models.calibrated import Histogram, broken_line, sigmoid
+def _temper(phi: blend.Part, held: Baskets) -> tuple[float, float, Calibration]:
+    """tau and kappa, the likeliest on these records: each item given the rest, as if none had been learned from. And
+    the calibration of tau phi + kappa on the same: a straight line does not mend what was no log-odds at first."""
+    from cooccur.models.calibrated import Histogram, broken_line, learn, sigmoid
+
+    room = min(TEMPER_ITEMS, TEMPER_CELLS // held.n_items)
+    removals = each_removal(held[np.cumsum(held.lengths) <= max(room, held.lengths[0])])
+    asked = [removals[slice(start, start + 256)] for start in range(0, len(removals), 256)]
+    said = [phi(some) for some in asked]
+    for some, scores in zip(asked, said, strict=True):
+        ops.mask(scores, some.rest.indptr, some.rest.indices)
+    targets = [some.target for some in asked]
+    first = np.split(np.diff(removals.record, prepend=-1) > 0, np.arange(256, len(removals), 256))
 
     seen = Histogram()
-    removals = each_removal(held[np.cumsum(held.lengths) <= max(TEMPER_ITEMS, held.lengths[0])])
-    first = np.diff(removals.record, prepend=-1) > 0
-    for start in range(0, len(removals), 256):
-        which = slice(start, start + 256)
-        some = removals[which]
-        rows, scores = np.arange(len(some)), phi(some)
-        own = scores[rows, some.target]
-        seen.add(own, sigmoid(own), np.ones(len(own)))
-        ops.mask(scores, some.rest.indptr, some.rest.indices)
-        scores[rows, some.target] = np.nan
-        absent = scores[first[which]]
-        absent = absent[~np.isnan(absent)]
-        seen.add(absent, sigmoid(absent), np.zeros(len(absent)))
+    for values, there in _given_rest(said, targets, first):
+        seen.add(values, sigmoid(values), there)
     (low, high), (at_low, at_high) = broken_line(seen, segments=1)
     tau = (at_high - at_low) / (high - low)
-    return float(tau), float(at_low - tau * low)
+    kappa = at_low - tau * low
+    said = [_float(tau * scores + kappa) for scores in said]
+    calibration = learn(_given_rest(said, targets, first), lambda: zip(said, targets, strict=True))
+    return float(tau), float(kappa), calibration
+
+
+def _given_rest(
+    said: Iterable[Floats], targets: Iterable[npt.NDArray[np.int64]], first: Iterable[npt.NDArray[np.bool_]]
+) -> Iterator[tuple[Floats, npt.NDArray[np.bool_]]]:
+    """Each present item given the rest; the absent ones in the first removal of a record, so given the rest but for
+    the item that it took."""
+    for scores, target, which in zip(said, targets, first, strict=True):
+        rows = np.arange(len(target))
+        own, others = scores[rows, target], scores.copy()
+        others[rows, target] = np.nan
+        absent = others[which][~np.isnan(others[which])]
+        yield np.concatenate((own, absent)), np.arange(len(own) + len(absent)) < len(own)
 
 
 def _float(array: Any) -> Floats:
