@@ -152,7 +152,7 @@ def _temper(phi: blend.Part, held: Baskets) -> tuple[float, float, Calibration]:
     from cooccur.models.calibrated import Histogram, broken_line, learn, sigmoid
 
     room = min(TEMPER_ITEMS, TEMPER_CELLS // held.n_items)
-    removals = each_removal(held[np.cumsum(held.lengths) <= max(room, held.lengths[0])])
+    removals = each_removal(held[np.cumsum(held.lengths) <= max(room, held.lengths[0])])[slice(0, room)]
     asked = [removals[slice(start, start + 256)] for start in range(0, len(removals), 256)]
     said = [phi(some) for some in asked]
     for some, scores in zip(asked, said, strict=True):
@@ -177,10 +177,9 @@ def _given_rest(
     """Each present item given the rest; the absent ones in the first removal of a record, so given the rest but for
     the item that it took."""
     for scores, target, which in zip(said, targets, first, strict=True):
-        rows = np.arange(len(target))
-        own, others = scores[rows, target], scores.copy()
-        others[rows, target] = np.nan
-        absent = others[which][~np.isnan(others[which])]
+        own, others = scores[np.arange(len(target)), target], scores[which]
+        others[np.arange(len(others)), target[which]] = np.nan
+        absent = others[~np.isnan(others)]
         yield np.concatenate((own, absent)), np.arange(len(own) + len(absent)) < len(own)
 
 
