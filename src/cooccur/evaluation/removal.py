@@ -81,28 +81,23 @@ def remove_items(baskets: Baskets, draws: int = 1, seed: int = 0) -> Removals:
         raise ParameterError(f"draws = {draws}; expected {MOST_DRAWS} at most")
     record = np.repeat(np.flatnonzero(baskets.lengths >= 2), draws)
     shares = np.random.default_rng([seed, 1]).random(len(record))
-    return _take_out(baskets, record, (shares * baskets.lengths[record]).astype(np.int64))
+    return take_out(baskets, baskets.indptr[record] + (shares * baskets.lengths[record]).astype(np.int64))
 
 
-def each_removal(baskets: Baskets) -> Removals:
-    """Every item of every record taken out once, in the order of the records.
+def take_out(baskets: Baskets, occurrences: npt.NDArray[np.int64]) -> Removals:
+    """Each of these occurrences (places in `baskets.indices`) taken out of its record.
 
-    >>> removals = each_removal(Baskets.from_lists([["a", "b"], ["c"]]))
-    >>> removals.target.tolist(), removals.rest.lengths.tolist(), removals.record.tolist()
-    ([0, 1, 2], [1, 1, 0], [0, 0, 1])
+    >>> removals = take_out(Baskets.from_lists([["a", "b", "c"], ["a"]]), np.array([1, 3]))
+    >>> list(removals.rest), removals.target.tolist(), removals.record.tolist()
+    ([['a', 'c'], []], [1, 0], [0, 1])
     """
-    record = np.repeat(np.arange(len(baskets)), baskets.lengths)
-    return _take_out(baskets, record, np.arange(baskets.nnz) - baskets.indptr[record])
-
-
-def _take_out(baskets: Baskets, record: npt.NDArray[np.int64], place: npt.NDArray[np.int64]) -> Removals:
-    """The item at `place` of each `record`."""
-    target = baskets.indices[baskets.indptr[record] + place].astype(np.int64)
+    record = np.searchsorted(baskets.indptr, occurrences, side="right") - 1
     copies = baskets[record]
     keep = np.ones(copies.nnz, dtype=bool)
-    keep[copies.indptr[:-1] + place] = False
-    indptr = np.concatenate(([0], np.cumsum(baskets.lengths[record] - 1)))
-    return Removals(Baskets(indptr, copies.indices[keep], baskets.items, copies.records), target, record)
+    keep[copies.indptr[:-1] + occurrences - baskets.indptr[record]] = False
+    indptr = np.concatenate(([0], np.cumsum(copies.lengths - 1)))
+    rest = Baskets(indptr, copies.indices[keep], baskets.items, copies.records)
+    return Removals(rest, baskets.indices[occurrences].astype(np.int64), record)
 
 
 def rank_block(scores: Floats, removals: Removals) -> Ranks:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cooccur.baskets import Baskets
+from cooccur.evaluation.removal import take_out
 from cooccur.models.base import Floats, Model
 
 LOO_CELLS = 2**24  # leave-one-out rows are scored in blocks of at most this many cells
@@ -54,22 +55,7 @@ class LogOdds(Model):
         size = max(1, LOO_CELLS // baskets.n_items)
         for start in range(0, baskets.nnz, size):
             stop = min(start + size, baskets.nnz)
-            own[start:stop] = self._scores(without_each(baskets, start, stop))[
+            own[start:stop] = self._scores(take_out(baskets, np.arange(start, stop)).rest)[
                 np.arange(stop - start), baskets.indices[start:stop]
             ]
         return own
-
-
-def without_each(baskets: Baskets, start: int, stop: int) -> Baskets:
-    """One record for each of the occurrences start..stop: its record without that item.
-
-    >>> shop = Baskets.from_lists([["a", "b", "c"], ["a"]])
-    >>> list(without_each(shop, 0, 4))
-    [['b', 'c'], ['a', 'c'], ['a', 'b'], []]
-    """
-    record = np.searchsorted(baskets.indptr, np.arange(start, stop), side="right") - 1
-    copies = baskets[record]
-    keep = np.ones(copies.nnz, dtype=bool)
-    keep[copies.indptr[:-1] + np.arange(start, stop) - baskets.indptr[record]] = False
-    indptr = np.concatenate(([0], np.cumsum(np.diff(copies.indptr) - 1)))
-    return Baskets(indptr, copies.indices[keep], baskets.items)

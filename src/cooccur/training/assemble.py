@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from cooccur import ops
 from cooccur.baskets import Baskets
-from cooccur.evaluation.removal import Removals, each_removal, remove_items
+from cooccur.evaluation.removal import Removals, remove_items, take_out
 from cooccur.models.base import Floats, Progress
 from cooccur.training import blend, rivals, support
 from cooccur.training.linear import weighted_sum
@@ -152,7 +152,7 @@ def _temper(phi: blend.Part, held: Baskets) -> tuple[float, float, Calibration]:
     from cooccur.models.calibrated import Histogram, broken_line, learn, sigmoid
 
     room = min(TEMPER_ITEMS, TEMPER_CELLS // held.n_items)
-    removals = each_removal(held[np.cumsum(held.lengths) <= max(room, held.lengths[0])])[slice(0, room)]
+    removals = take_out(held, np.arange(min(room, held.nnz)))
     asked = [removals[slice(start, start + 256)] for start in range(0, len(removals), 256)]
     said = [phi(some) for some in asked]
     for some, scores in zip(asked, said, strict=True):
