@@ -26,7 +26,7 @@ import cooccur
 from cooccur.models.base import Model
 from cooccur.training.checkpoint import Checkpoint, NetFile
 
-SPEC = "dem:hidden=16,rate=0.05,epochs=10,patience=10"  # two nets of ten epochs, then what they are assembled with
+SPEC = "dem:hidden=16,rate=0.05,epochs=10,patience=10,start=both"  # two nets of ten epochs
 
 
 def start(work: Callable[[], None]) -> int:

@@ -116,8 +116,8 @@ def test_forgetting_does_not_need_the_pairs_over_the_budget_nor_the_items_that_t
 @pytest.mark.parametrize("hidden", ["6", "6x4", "5x4x3"])
 def test_nets_side_by_side_are_their_weighted_sum(hidden: str) -> None:
     models = [
-        make_model(f"dem:hidden={hidden},pairs=no,validation=0,epochs=2,random_state={seed}").fit(RANDOM)
-        for seed in (1, 2)
+        make_model(f"dem:hidden={hidden},pairs=no,validation=0,epochs=2,start={start},random_state=1").fit(RANDOM)
+        for start in ("bold", "free")
     ]
     joined = make_model(f"dem:hidden={hidden},pairs=no,validation=0,epochs=1").fit(RANDOM)
     join([Net.of(model) for model in models], [0.3, 2.0]).to(joined)
@@ -137,8 +137,8 @@ def test_on_held_out_records_a_dem_is_not_behind_its_rivals() -> None:
     value = sum(validate(model._scores, removals))
     for spec in ("ease", "edlae:length=0.5", "lwcvg"):
         assert value > sum(validate(make_model(spec).fit(learn)._scores, removals)), spec
-    assert len(model.strengths_) == 5
-    assert model.strengths_[:2].any()  # the planted recipes need hidden layers
+    assert len(model.strengths_) == 6
+    assert model.strengths_[:3].any()  # the planted recipes need hidden layers
 
 
 def test_its_log_odds_are_those_of_held_out_records() -> None:

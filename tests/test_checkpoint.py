@@ -34,7 +34,8 @@ POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals and forks as
 RUN = [sys.executable, "-c", "from cooccur.cli import main; raise SystemExit(main())"]
 
 SPECS = [
-    "dem:hidden=16,rate=0.02,epochs=4",  # two nets, and what they are assembled with
+    "dem:hidden=16,rate=0.02,epochs=4,start=both",  # two nets, and what they are assembled with
+    "dem:hidden=8,start=free,epochs=4",
     "dem:hidden=8x4,pairs=learned,dropout=0.3,epochs=4",
     "dem:paper,hidden=8,epochs=4",
     "fvbm:tied=yes,prior=counts,pair_decay=0.1,epochs=4,criterion=likelihood",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numba
 import numpy as np
 import numpy.typing as npt
@@ -10,10 +12,13 @@ import torch
 
 from cooccur.baskets import Baskets
 from cooccur.models import make_model
+from cooccur.models.layers import Kind
+from cooccur.training import missing
 from cooccur.training.batches import Batch
 from cooccur.training.energy_learner import EnergyLearner
 from cooccur.training.likelihood import Energy, Sample
 from cooccur.training.pair_term import PairTerm
+from cooccur.training.softmax import choose_left_out
 
 Floats = npt.NDArray[np.float64]
 N = 7
@@ -28,7 +33,7 @@ def everything_linked() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
 
 def made_up(
     hidden: tuple[int, ...], *, bias: bool, pairs: bool, sharpness: float = 0.0, units: str = "sigmoid",
-    spread: float = 0.0,
+    spreads: tuple[float, ...] = (0.0,),
 ) -> Energy:  # fmt: skip
     g = torch.Generator().manual_seed(1)
 
@@ -36,7 +41,7 @@ def made_up(
         return torch.randn(*shape, generator=g, dtype=torch.float64)
 
     energy = Energy(N, normal(N) if bias else None, None, sharpness=sharpness, dtype=torch.float64)
-    energy.units, energy.spread = units, spread
+    energy.kinds = [Kind(*both) for both in zip(units.split("+"), spreads, strict=True)]
     if pairs:
         starts, columns = everything_linked()
         energy.pairs = PairTerm.zeros(starts, columns, np.float64)
@@ -56,6 +61,9 @@ BASKETS = Baskets.from_matrix(np.random.default_rng(0).random((6, N)) < 0.45)
 BATCH = Batch(BASKETS.indptr, BASKETS.indices, np.linspace(0.5, 2, 6).astype(np.float32))
 
 
+F = {"tanh": np.tanh, "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "relu": lambda x: x * (x > 0)}
+
+
 def log_odds(energy: Energy, t: int, items: list[int]) -> float:
     """phi(t, v) by the formula, one pair at a time."""
     rest = [i for i in items if i != t]
@@ -67,10 +75,13 @@ def log_odds(energy: Energy, t: int, items: list[int]) -> float:
                 phi += float(p.weights[q]) if p.columns[q] == t else 0.0
     if energy.E is not None and energy.R is not None:
         E, layers = energy.E.detach().numpy(), []
-        a = E[rest].sum(axis=0) / max(len(rest), 1) ** energy.spread if rest else np.zeros(E.shape[1])
+        nets = len(energy.kinds)
+        a = np.repeat([max(len(rest), 1) ** -kind.spread for kind in energy.kinds], E.shape[1] // nets)
+        a = a * E[rest].sum(axis=0)
         for W, B in energy.layers:
             a = (a if W is None else W.detach().numpy() @ layers[-1]) + B.detach().numpy()
-            layers.append(np.tanh(a) if energy.units == "tanh" else 1 / (1 + np.exp(-a)))
+            parts = np.split(a, nets)
+            layers.append(np.concatenate([F[kind.units](x) for kind, x in zip(energy.kinds, parts, strict=True)]))
         phi += float(energy.R[t].numpy() @ np.concatenate(layers))
     return phi
 
@@ -93,17 +104,18 @@ def objective(energy: Energy) -> float:
 
 
 CASES = [
-    ((), True, True, 0.0, "tanh", 0.5), ((5,), True, True, 0.0, "sigmoid", 0.0), ((5, 3), True, True, 0.0, "tanh", 0.5),
-    ((4, 3, 2), False, False, 0.0, "sigmoid", 0.5), ((5, 3), True, True, 0.4, "tanh", 0.0),
-    ((), True, False, 0.0, "tanh", 0.5), ((), False, True, 0.0, "tanh", 0.5),
+    ((), True, True, 0.0, "tanh", (0.5,)), ((5,), True, True, 0.0, "sigmoid", (0.0,)),
+    ((5, 3), True, True, 0.0, "tanh", (0.5,)), ((4, 3, 2), False, False, 0.0, "sigmoid", (0.5,)),
+    ((5, 3), True, True, 0.4, "tanh", (0.0,)), ((), True, False, 0.0, "tanh", (0.5,)),
+    ((), False, True, 0.0, "tanh", (0.5,)), ((6, 2), True, True, 0.0, "tanh+relu", (0.5, 0.0)),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("hidden", "bias", "pairs", "sharpness", "units", "spread"), CASES)
+@pytest.mark.parametrize(("hidden", "bias", "pairs", "sharpness", "units", "spreads"), CASES)
 def test_loss_and_gradients(
-    hidden: tuple[int, ...], bias: bool, pairs: bool, sharpness: float, units: str, spread: float
+    hidden: tuple[int, ...], bias: bool, pairs: bool, sharpness: float, units: str, spreads: tuple[float, ...]
 ) -> None:
-    energy = made_up(hidden, bias=bias, pairs=pairs, sharpness=sharpness, units=units, spread=spread)
+    energy = made_up(hidden, bias=bias, pairs=pairs, sharpness=sharpness, units=units, spreads=spreads)
     loss, delta, slot = energy.gradients(BATCH)
     assert loss == pytest.approx(objective(energy), rel=1e-6)
     checked = {name: (tensor.detach().numpy(), tensor.grad.numpy()) for name, tensor in energy.dense().items()}
@@ -114,16 +126,45 @@ def test_loss_and_gradients(
             row = slice(energy.pairs.starts[i], energy.pairs.starts[i + 1])
             gradient[row] = -values[out_starts[j] : out_starts[j + 1]]
         checked["pairs"] = energy.pairs.weights, gradient
+    check_slopes(checked, lambda: objective(energy))
+
+
+def check_slopes(checked: dict[str, tuple[Floats, Floats]], objective: Callable[[], float]) -> None:
     assert checked
     for name, (values, gradient) in checked.items():
         for at in np.ndindex(values.shape):
             before = values[at]
             values[at] = before + 1e-5
-            above = objective(energy)
+            above = objective()
             values[at] = before - 1e-5
-            slope = (above - objective(energy)) / 2e-5
+            slope = (above - objective()) / 2e-5
             values[at] = before
             assert gradient[at] == pytest.approx(slope, rel=1e-5, abs=1e-7), (name, at)
+
+
+@pytest.mark.parametrize("hidden", [(5,), (4, 3)])
+@pytest.mark.parametrize("bias", [True, False])
+def test_which_item_is_missing(hidden: tuple[int, ...], bias: bool) -> None:
+    """Loss and gradients where two items of each record are left out: by their definition."""
+    energy = made_up(hidden, bias=bias, pairs=False, units="relu")
+    left_out = choose_left_out(BATCH, 2, np.random.default_rng(0))
+
+    def objective() -> float:
+        total = 0.0
+        for place in left_out:
+            record, t = BATCH.rows[place], int(BATCH.indices[place])
+            items = BASKETS.row(record).tolist()
+            rest = [i for i in items if i != t]
+            phi = [log_odds(energy, j, rest) for j in range(N) if j == t or j not in items]
+            alike = float(np.sum(BATCH.rows[left_out] == record))
+            own = log_odds(energy, t, rest)
+            total += float(BATCH.weights[record]) / alike * (float(np.log(np.sum(np.exp(phi)))) - own)
+        return total
+
+    loss = missing.gradients(energy, BATCH, left_out)
+    assert loss == pytest.approx(objective(), rel=1e-6)
+    dense = energy.dense().items()
+    check_slopes({name: (tensor.detach().numpy(), tensor.grad.numpy()) for name, tensor in dense}, objective)
 
 
 def test_tied_gradient_is_the_sum_of_both_directions() -> None:

@@ -45,7 +45,7 @@ from cooccur.titles import Titles
 if TYPE_CHECKING:
     from cooccur.training.history import History
 
-FORMAT = 2
+FORMAT = 3
 MOST_HEADER = 16 * 2**20  # bytes: a history of a hundred thousand epochs
 MOST_ARRAYS, MOST_DIMENSIONS = 256, 8
 DTYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "U8": "u1"}
@@ -158,7 +158,9 @@ class ModelFile:
             model.frequencies_, model.n_records_ = arrays["frequencies"], header["records"]
             model.fingerprint_ = str(header["fingerprint"])
             learned = _whole(model, self.under("model."), header.get("half", {}))
-            for name in model.arrays:
+            for name, array in model.arrays.items():
+                if array.optional and header["format"] < 3:
+                    learned.setdefault(name, np.zeros(0, dtype=array.dtype))
                 setattr(model, name, learned[name])
             _check(model, learned, numbers=verify)
             model.calibration_ = None

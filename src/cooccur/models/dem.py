@@ -3,8 +3,10 @@
     phi(t, v) = b_t + sum_{i in I_v, i != t} R0_it + R_t . h        h = (h_1, ..., h_k)
     h_1 = f(L^-spread sum_{i in I_v, i != t} E_i + B_1)             h_i = f(W_i h_{i-1} + B_i)
 
-E_i is column i of the paper's W1 and R_t its R1_t .. Rk_t side by side. Without hidden layers it is the FVBM with
-untied pairs; without b and R0 it is the paper's DEM*. Learned by pseudo-likelihood, see `training/likelihood.py`.
+L is the number of items summed, E_i column i of the paper's W1, and R_t its R1_t .. Rk_t side by side. Without hidden
+layers it is the FVBM with untied pairs; without b and R0 it is the paper's DEM*. Learned by pseudo-likelihood, see
+`training/likelihood.py`. The hidden units come from up to three nets that learn by themselves: a calm and a bold one
+with f = tanh and spread = 1/2, and a free one with f = relu and spread = 0, see `training/missing.py`.
 R0 lives on pairs that occur together in the training records, see `training/support.py`.
 """
 
@@ -13,7 +15,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,24 +36,34 @@ if TYPE_CHECKING:
     from cooccur.training.learner import Learner
 
 
-START = {"calm": 0.1, "bold": 1.0}  # standard deviation of a hidden input at first
-RATE = {"calm": 0.005, "bold": 0.02}
+class Start(NamedTuple):
+    """Standard deviations of the hidden inputs and of the weights R at first; the learning rate."""
+
+    inputs: float
+    outputs: float
+    rate: float
+
+
+STARTS = {"calm": Start(0.1, 0.1, 0.005), "bold": Start(1.0, 0.1, 0.02), "free": Start(0.3, 0.01, 0.0015)}
+SEVERAL = {"all": ("calm", "bold", "free"), "both": ("calm", "bold")}
+FREE, FREE_EPOCHS = layers.Kind("relu", 0.0), 20
 AFFORDABLE = 1e10  # records x items that all epochs together go through; where that is less than the epochs asked for:
 FEW_EPOCHS, DRAWN = 8, 3000  # so many epochs, and so many absent items a step
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What there is to learn: the bias, the pairs (`tied`: W_it = W_ti), hidden layers and how they see the record."""
+    """What there is to learn: the bias, the pairs (`tied`: W_it = W_ti), hidden layers and how they see the record.
+    `which`: by the question which item is missing, in place of pseudo-likelihood."""
 
     bias: bool = True
     pairs: bool = True
     tied: bool = False
     widths: tuple[int, ...] = ()
-    units: str = "tanh"
-    spread: float = 0.5
+    kinds: tuple[layers.Kind, ...] = ()
     dropout: float = 0.0
-    start: float = 1.0
+    start: Start = STARTS["bold"]
+    which: bool = False
 
 
 @dataclass(eq=False, kw_only=True)
@@ -143,9 +155,9 @@ class PseudoLikelihood(LogOdds, Trained):
 
     def _hidden(self, sums: Floats, lengths: npt.NDArray[np.int64]) -> Floats:
         """(rows, H) all hidden layers side by side, from the sums (rows, h_1) over so many items each."""
-        terms = self._terms()
-        a = sums / (np.maximum(lengths, 1).astype(np.float32) ** np.float32(terms.spread))[:, None]
-        return np.concatenate(layers.activations(a, self.layers_, self.sizes_, terms.units), axis=1)
+        kinds = self._terms().kinds
+        a = layers.spread_out(sums, lengths, kinds)
+        return np.concatenate(layers.activations(a, self.layers_, self.sizes_, [kind.units for kind in kinds]), axis=1)
 
     def explain(self, basket: Iterable[str], item: str) -> Reason:
         """Exact: bias, each present item's pair weight, and the hidden part with each item's share by leave-one-out."""
@@ -189,7 +201,11 @@ class Dem(PseudoLikelihood):
 
     name: ClassVar[str] = "dem"
     level: ClassVar[str] = "Lk"
-    arrays: ClassVar[Mapping[str, Array]] = {**PseudoLikelihood.arrays, "strengths_": Array("float32", "parts")}
+    arrays: ClassVar[Mapping[str, Array]] = {
+        **PseudoLikelihood.arrays,
+        "strengths_": Array("float32", "parts"),
+        "free_": Array("int64", "side_by_side", low=0, high=1, optional=True),
+    }
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "star": {"bias": False, "pairs": "no"},
         "paper": {
@@ -201,8 +217,10 @@ class Dem(PseudoLikelihood):
     hidden: str = parameter(
         "128", "widths of the hidden layers, as in 32x16; none: no hidden layer", search=["64", "128", "256", "128x64"]
     )
-    units: str = parameter("tanh", "f of the hidden units", choices=("tanh", "sigmoid"))
-    spread: float = parameter(0.5, "the hidden input of a record of L items is divided by L^spread", low=0, high=1)
+    units: str = parameter("tanh", "f of the hidden units, but for a free start", choices=("tanh", "sigmoid"))
+    spread: float = parameter(
+        0.5, "the hidden input of a record of L items is divided by L^spread, but for a free start", low=0, high=1
+    )
     dropout: float = parameter(
         0.0, "share of the items left out of the hidden input while learning", low=0, high=0.95, search=(0, 0.6)
     )
@@ -212,12 +230,13 @@ class Dem(PseudoLikelihood):
         choices=("auto", "counts", "closed", "learned", "no"),
     )  # fmt: skip
     start: str = parameter(
-        "both", "where the hidden layers start: calm, almost linear; bold, quick to see combinations; both: a net each",
-        choices=("both", "calm", "bold"),
+        "all", "how the hidden layers start: calm, almost linear; bold, quick to see combinations; free, relu units "
+        "that learn which item is missing; both: a calm and a bold net; all: a net each",
+        choices=("all", "both", "calm", "bold", "free"),
     )  # fmt: skip
     nets: int = parameter(1, "how many nets of each start; their sum is steadier than one", low=1)
     rate: float | None = parameter(
-        None, "learning rate of bias and hidden layers (Adam); none: 0.005 for a calm start, 0.02 for a bold one",
+        None, "learning rate of bias and hidden layers (Adam); none: 0.005 (calm), 0.02 (bold), 0.0015 (free)",
         low=1e-6, high=10,
     )  # fmt: skip
 
@@ -228,6 +247,8 @@ class Dem(PseudoLikelihood):
     _start = "bold"  # of the net that learns
     _drawn = 0  # absent items a step, where `negatives` leaves it open
     _too_few = False  # records to choose a pair term: it is learned with the rest
+    _alone = False  # a net learns by itself
+    free_ = np.zeros(0, dtype=np.int64)  # (nets,) of which the units come: 1 where they are free; none: as `units` says
 
     def widths(self) -> tuple[int, ...]:
         """The widths of the hidden layers."""
@@ -245,14 +266,26 @@ class Dem(PseudoLikelihood):
         return super().estimate(baskets) + (Ease().estimate(baskets) if closed else 0)
 
     def _terms(self) -> Terms:
-        learned, start = self.pairs == "learned" or self._too_few, START[self._start]
-        return Terms(self.bias, learned, False, self.widths(), self.units, self.spread, self.dropout, start)
+        learned, start = self.pairs == "learned" or self._too_few, STARTS[self._start]
+        own = layers.Kind(self.units, self.spread)
+        kinds = tuple(FREE if free else own for free in self.free_) or (own,)
+        which = self._alone and kinds == (FREE,)
+        return Terms(self.bias, learned, False, self.widths(), kinds, self.dropout, start, which)
 
     def _rate(self) -> float:
-        return self.rate or RATE[self._start]
+        return self.rate or STARTS[self._start].rate
 
     def _negatives(self) -> int:
         return self._drawn if self.negatives is None else self.negatives
+
+    def _begin(self, start: str) -> None:
+        """The next net starts like this."""
+        self._start, self.free_ = start, np.array([start == "free"], dtype=np.int64)
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        if (self.sizes_ % max(1, len(self.free_))).any():
+            raise ValueError(f"hidden layers of {self.sizes_.tolist()} are not those of {len(self.free_)} nets")
 
     def _fit(self, baskets: Baskets, progress: Progress) -> None:
         from cooccur.training.assemble import Net, assemble
@@ -261,9 +294,9 @@ class Dem(PseudoLikelihood):
         self._too_few = removals is None and self.pairs not in ("learned", "no")
         self.strengths_ = np.ones(1, dtype=np.float32)
         self._net = 0
-        starts = ("calm", "bold") if self.start == "both" else (self.start,)
+        starts = SEVERAL.get(self.start, (self.start,))
         if removals is None or self.pairs == "learned" or (self.pairs == "no" and not self.widths()):
-            self._start = starts[-1]
+            self._begin("bold" if "bold" in starts else self.start)
             super()._fit(baskets, progress)
             return
         epochs, schedule = self.epochs, self.schedule
@@ -273,8 +306,15 @@ class Dem(PseudoLikelihood):
             epochs, schedule, starts, self._drawn = min(epochs, FEW_EPOCHS), "linear", starts[:1], DRAWN
         nets, stopped = [], None
         for number, start in enumerate(starts * self.nets if self.widths() else ()):
-            self._start, self._net = start, number
-            self._run(learn, removals, progress, epochs, fresh=True, callbacks=self._callbacks, schedule=schedule)
+            self._net, self._alone = number, True
+            self._begin(start)
+            falls = start == "free" and schedule == "plateau"
+            most = min(epochs, FREE_EPOCHS) if falls else epochs
+            self._run(
+                learn, removals, progress, most, fresh=True, callbacks=self._callbacks,
+                schedule="linear" if falls else schedule,
+            )  # fmt: skip
+            self._alone = False
             nets.append(Net.of(self))
             self.history_.stopped = stopped = stopped or self.history_.stopped
             if self.history_.interrupted:

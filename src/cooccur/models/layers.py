@@ -1,13 +1,15 @@
-"""Hidden layers of sigmoid or tanh units: their widths as a user writes them, and their activations.
+"""Hidden layers: their widths as a user writes them, their inputs and their activations.
 
-h_1 = f(a + B_1)          h_i = f(W_i h_{i-1} + B_i)          f = sigmoid or tanh
+h_1 = f(L^-spread a + B_1)          h_i = f(W_i h_{i-1} + B_i)          f = sigmoid, tanh or relu(x) = max(x, 0)
+
+Several nets may stand side by side, each with its own f and spread and the same share of every layer's units.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,19 @@ import numpy.typing as npt
 from cooccur.errors import ParameterError
 from cooccur.models.base import Floats
 
+
+class Kind(NamedTuple):
+    """What the units of a net are: f, and what the sum over L items is divided by."""
+
+    units: str
+    spread: float
+
+
+F: dict[str, Callable[[Any], Any]] = {
+    "tanh": np.tanh,
+    "sigmoid": lambda x: 0.5 * (1 + np.tanh(0.5 * x)),
+    "relu": lambda x: np.maximum(x, 0),
+}
 WIDEST = 16_384  # two such layers have 268 million weights between them
 
 
@@ -37,8 +52,22 @@ def widths(model: str, hidden: str) -> tuple[int, ...]:
     return sizes
 
 
-def activations(a: Floats, layers: Floats, sizes: npt.NDArray[np.int64], units: str = "sigmoid") -> list[Floats]:
-    """Each layer's units (rows, width), from the summed inputs a (rows, sizes[0]).
+def spread_out(sums: Floats, lengths: npt.NDArray[np.int64], kinds: Sequence[Kind]) -> Floats:
+    """(rows, first) the sums over so many items each, as the units of each net take them.
+
+    >>> kinds = [Kind("tanh", 0.5), Kind("relu", 0)]
+    >>> spread_out(np.ones((2, 4), dtype=np.float32), np.array([4, 0]), kinds).tolist()
+    [[0.5, 0.5, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]
+    """
+    L = np.maximum(lengths, 1).astype(np.float32)[:, None]
+    powers = L ** np.array([kind.spread for kind in kinds], dtype=np.float32)
+    return (sums.reshape(len(sums), len(kinds), -1) / powers[:, :, None]).reshape(sums.shape)
+
+
+def activations(
+    a: Floats, layers: Floats, sizes: npt.NDArray[np.int64], units: Sequence[str] = ("sigmoid",)
+) -> list[Floats]:
+    """Each layer's units (rows, width), from the inputs a (rows, sizes[0]); `units` names the f of each net.
 
     `layers` holds B_1, then W_i and B_i of each further layer, one behind the other.
 
@@ -55,7 +84,7 @@ def activations(a: Floats, layers: Floats, sizes: npt.NDArray[np.int64], units: 
             at += W.size
             a = below @ W.T
         a = a + layers[at : at + size]
-        found.append(np.asarray(np.tanh(a) if units == "tanh" else 0.5 * (1 + np.tanh(0.5 * a))))
+        found.append(np.concatenate([F[f](part) for f, part in zip(units, np.split(a, len(units), 1), strict=True)], 1))
         at += size
     return found
 

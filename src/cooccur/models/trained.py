@@ -40,7 +40,10 @@ class Trained(Model):
     length: float = parameter(0.0, "a record of L items weighs L^-length", low=0, high=3, search=(0, 1.5))
     validation: float = parameter(0.05, "share of the records held out to choose the epoch; 0: none", low=0, high=0.5)
     patience: int = parameter(
-        4, "epochs without a better value on the held-out records before the rate falls, or it ends", low=1
+        4,
+        "epochs without a better value on the held-out records before the rate falls, or it ends; linear and cosine "
+        "schedules go on",
+        low=1,
     )
     criterion: str = parameter(
         "accuracy", "what the kept epoch is best at; likelihood: of held-out records, for models with log-odds",

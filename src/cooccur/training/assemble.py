@@ -46,22 +46,24 @@ class Net:
     R: Floats
     layers: Floats
     sizes: npt.NDArray[np.int64]
+    free: npt.NDArray[np.int64]  # (nets,) see `Dem.free_`
 
     @classmethod
     def of(cls, model: Dem) -> Net:
         """A copy of what the model has learned."""
         parts = (model.b_.copy(), model.E_.copy(), model.R_.copy(), model.layers_.copy())
-        return cls(*parts, model.sizes_.copy())
+        return cls(*parts, model.sizes_.copy(), model.free_)
 
     @classmethod
     def none(cls, n: int) -> Net:
         """No hidden layer at all."""
         nothing = np.zeros((n, 0), dtype=np.float32)
-        return cls(np.zeros(n, dtype=np.float32), nothing, nothing, nothing[0], np.zeros(0, dtype=np.int64))
+        return cls(np.zeros(n, dtype=np.float32), nothing, nothing, nothing[0], *np.zeros((2, 0), dtype=np.int64))
 
     def to(self, model: Dem) -> None:
         """Give it back to the model."""
-        model.b_, model.E_, model.R_, model.layers_, model.sizes_ = self.b, self.E, self.R, self.layers, self.sizes
+        model.b_, model.E_, model.R_ = self.b, self.E, self.R
+        model.layers_, model.sizes_, model.free_ = self.layers, self.sizes, self.free
 
     def inner(self) -> list[Floats]:
         """B_1, W_2, B_2, W_3 ..."""
@@ -85,7 +87,8 @@ def join(nets: Sequence[Net], strengths: Sequence[float]) -> Net:
     R = np.concatenate([part for parts in by_layer for part in parts], axis=1)
     b = np.sum([a * net.b for a, net in weighed], axis=0)
     E = np.concatenate([net.E for net in nets], axis=1)
-    return Net(_float(b), E, _float(R), _float(np.concatenate(inner)), np.sum([net.sizes for net in nets], axis=0))
+    sizes, free = np.sum([net.sizes for net in nets], axis=0), np.concatenate([net.free for net in nets])
+    return Net(_float(b), E, _float(R), _float(np.concatenate(inner)), sizes, free)
 
 
 def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Removals, progress: Progress) -> None:

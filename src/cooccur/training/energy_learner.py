@@ -12,12 +12,13 @@ import torch
 from cooccur.baskets import Baskets
 from cooccur.errors import ParameterError
 from cooccur.models.base import Progress, silent
-from cooccur.training import support
+from cooccur.training import missing, support
 from cooccur.training.batches import Batch
 from cooccur.training.learner import Arrays, Learner, State, home, put
 from cooccur.training.likelihood import Energy, Sample
 from cooccur.training.pair_term import PairTerm
 from cooccur.training.portable import PortablePairs
+from cooccur.training.softmax import choose_left_out
 from cooccur.training.steps import descend
 
 if TYPE_CHECKING:
@@ -37,10 +38,11 @@ class EnergyLearner(Learner):
         self.rng = np.random.default_rng([model._seed(), 4])
         self.generator = torch.Generator().manual_seed(model._seed())
         terms = model._terms()
+        self.which = terms.which
         n = baskets.n_items
         self.energy = Energy(
-            n, b=None, pairs=None, sharpness=model.sharpness, dropout=terms.dropout, units=terms.units,
-            spread=terms.spread, generator=self.generator, device=self.device, portable=self.portable,
+            n, b=None, pairs=None, sharpness=model.sharpness, dropout=terms.dropout,
+            kinds=terms.kinds, generator=self.generator, device=self.device, portable=self.portable,
         )  # fmt: skip
         if terms.bias:
             share = (baskets.frequencies + 0.5) / (len(baskets) + 1)
@@ -52,8 +54,8 @@ class EnergyLearner(Learner):
         if self.pairs is not None:
             self.energy.pairs = PortablePairs(self.pairs, self.device) if self.portable else self.pairs
         if widths:
-            size = max(1.0, float(baskets.lengths.mean())) ** (0.5 - terms.spread)
-            self._hidden(n, widths, terms.start / size)
+            size = max(1.0, float(baskets.lengths.mean())) ** (0.5 - terms.kinds[0].spread)
+            self._hidden(n, widths, terms.start.inputs / size, terms.start.outputs)
             if not fresh:
                 self._take_over()
         self.dense = list(self.energy.dense().values())
@@ -83,8 +85,8 @@ class EnergyLearner(Learner):
             pairs.weights[:] = pairs.anchor
         return pairs
 
-    def _hidden(self, n: int, widths: tuple[int, ...], scale: float) -> None:
-        """First values: E of this standard deviation, outputs small."""
+    def _hidden(self, n: int, widths: tuple[int, ...], scale: float, out: float) -> None:
+        """First values: E and R of these standard deviations."""
 
         def normal(*shape: int, scale: float) -> torch.Tensor:
             return (torch.randn(*shape, generator=self.generator) * scale).to(self.device)
@@ -95,7 +97,7 @@ class EnergyLearner(Learner):
         self.energy.layers = [
             (W, torch.zeros(size, device=self.device).requires_grad_()) for W, size in zip(weights, widths, strict=True)
         ]
-        self.energy.R = normal(n, sum(widths), scale=0.1)
+        self.energy.R = normal(n, sum(widths), scale=out)
 
     def _take_over(self) -> None:
         """Go on from the model's hidden layers."""
@@ -113,9 +115,12 @@ class EnergyLearner(Learner):
     # -- the learner ----------------------------------------------------------------------------------
 
     def step(self, batch: Batch, rate: float) -> float:
-        loss, delta, slot = self.energy.gradients(batch, self._sample(batch))
-        if self.energy.pairs is not None:
-            self.energy.pairs.step(delta, batch, slot, rate)
+        if self.which:
+            loss = missing.gradients(self.energy, batch, choose_left_out(batch, missing.TARGETS, self.rng))
+        else:
+            loss, delta, slot = self.energy.gradients(batch, self._sample(batch))
+            if self.energy.pairs is not None:
+                self.energy.pairs.step(delta, batch, slot, rate)
         if self.optimiser is not None:
             descend(self.optimiser, len(batch), rate)
         return loss

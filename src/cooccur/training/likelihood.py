@@ -6,7 +6,8 @@
     maximise sum_v w_v [ sum_{t in I_v} ln sigmoid(phi(t, v_-t)) + sum_{t not in I_v} u_t ln sigmoid(-phi(t, v)) ]
 
 E_i is column i of the paper's W1, R_t the paper's R1_t .. Rk_t in one row: all layers meet the outputs in one product.
-L is the number of items summed, f the sigmoid or tanh; the paper has the sigmoid and spread = 0.
+L is the number of items summed, f the sigmoid, tanh or relu; the paper has the sigmoid and spread = 0. Nets side by
+side have an f and a spread each.
 All absent items of a record share its hidden layers: one product (B, H) x (H, N). A present item t has its own, from
 a - E_t, where a is the sum over the whole record: leave-one-out by subtraction. u_t = 1 over all items (exact), or the
 importance weight of T sampled items. Only the hidden layers use autograd; the gradient of phi is known:
@@ -19,6 +20,7 @@ Cost a record: 6 N H for the products, N for the sigmoid, twice the neighbours o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from cooccur.models.layers import Kind
 from cooccur.training import pair_kernels
 from cooccur.training.batches import Batch
 from cooccur.training.pair_term import EVERY, PairTerm
@@ -44,8 +47,7 @@ class Energy:
     R: torch.Tensor | None = None  # (n, h_1 + ... + h_k)
     sharpness: float = 0.0
     dropout: float = 0.0
-    units: str = "sigmoid"
-    spread: float = 0.0
+    kinds: Sequence[Kind] = (Kind("sigmoid", 0.0),)
     dtype: torch.dtype = torch.float32
     generator: torch.Generator | None = None
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
@@ -61,9 +63,10 @@ class Energy:
     def hidden(self, a: torch.Tensor) -> torch.Tensor:
         """(rows, H) all hidden layers side by side, from the summed inputs a (rows, h_1)."""
         layers: list[torch.Tensor] = []
-        f = torch.tanh if self.units == "tanh" else torch.sigmoid
         for W, B in self.layers:
-            layers.append(f((a if W is None else layers[-1] @ W.T) + B))
+            x = (a if W is None else layers[-1] @ W.T) + B
+            parts = zip(self.kinds, x.chunk(len(self.kinds), dim=1), strict=True)
+            layers.append(torch.cat([getattr(torch, kind.units)(part) for kind, part in parts], dim=1))
         return torch.cat(layers, dim=1)
 
     def gradients(self, batch: Batch, sample: Sample | None = None) -> tuple[float, torch.Tensor, Any]:
@@ -82,7 +85,7 @@ class Energy:
         chosen = None if sample is None else self._tensor(sample.items)
         H = H_own = R_own = R = None
         if self.R is not None and self.E is not None:
-            H, H_own = self._hidden_layers(batch, indices, rows)
+            H, H_own = (self.hidden(a) for a in self.inputs(batch, indices, rows))
             with torch.no_grad():
                 R = self.R if chosen is None else self.R[chosen]
                 R_own = self.R[indices]
@@ -101,23 +104,27 @@ class Energy:
     def _tensor(self, array: npt.NDArray[Any]) -> torch.Tensor:
         return torch.from_numpy(array).to(self.device)
 
-    def _hidden_layers(
-        self, batch: Batch, indices: torch.Tensor, rows: torch.Tensor
+    def inputs(
+        self, batch: Batch, indices: torch.Tensor, rows: torch.Tensor, places: slice | torch.Tensor = slice(None)
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The hidden layers of each record (B, H), and of each occurrence: its record without it (P, H)."""
+        """What the hidden layers see of each record (B, h_1), and of the records without one item, for the occurrences
+        at these `places` (P, h_1)."""
         assert self.E is not None
         kept = self.E[indices]
         keep = torch.ones(len(indices), dtype=self.dtype, device=self.device)
-        if self.dropout:  # what is left stands for the whole: a sum over L items spread over L^spread
+        if self.dropout:
             keep = (torch.rand(len(indices), generator=self.generator) >= self.dropout).to(self.device, self.dtype)
-            kept = kept * (keep[:, None] / (1 - self.dropout) ** (1 - self.spread))
+            kept = kept * keep[:, None]
         a = torch.zeros((len(batch), self.E.shape[1]), dtype=self.dtype, device=self.device).index_add(0, rows, kept)
-        own = a[rows] - kept
-        if self.spread:
-            L = torch.zeros(len(batch), dtype=self.dtype, device=self.device).index_add_(0, rows, keep)
-            a = a / L.clamp(min=1)[:, None] ** self.spread
-            own = own / (L[rows] - keep).clamp(min=1)[:, None] ** self.spread
-        return self.hidden(a), self.hidden(own)
+        L = torch.zeros(len(batch), dtype=self.dtype, device=self.device).index_add_(0, rows, keep)
+        rows = rows[places]
+        return self._spread(a, L), self._spread(a[rows] - kept[places], L[rows] - keep[places])
+
+    def _spread(self, sums: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        """Sums over so many items that are left by dropout and stand for all of them, over L^spread."""
+        spread = torch.tensor([kind.spread for kind in self.kinds], dtype=self.dtype, device=self.device)
+        powers = lengths.clamp(min=1)[:, None] ** spread * (1 - self.dropout) ** (1 - spread)
+        return (sums.view(len(sums), len(self.kinds), -1) / powers[:, :, None]).view_as(sums)
 
     def _deltas(
         self, z: torch.Tensor, z_own: torch.Tensor, batch: Batch, rows: torch.Tensor, sample: Sample | None

@@ -45,41 +45,14 @@ class LogBilinear:
 
     def gradients(self, batch: Batch, left_out: Ints, sample: Sample | None = None) -> float:
         """Fill `.grad` of the parameters; the loss. `left_out` (P,) are places in `batch.indices`."""
-        lengths = np.diff(batch.indptr)
-        times = lengths / np.maximum(np.bincount(batch.rows[left_out], minlength=len(batch)), 1)
+        times = np.diff(batch.indptr) / times_left_out(batch, left_out)
         weights = torch.from_numpy((batch.weights * times)[batch.rows[left_out]]).to(self.f.dtype)
         indices, rows = torch.from_numpy(batch.indices.astype(np.int64)), torch.from_numpy(batch.rows)
         t, r = indices[left_out], rows[left_out]
         g = self.f if self.g is None else self.g
-        columns = None if sample is None else torch.from_numpy(sample.items)
-        g_columns = g if columns is None else g[columns]
-        b_columns = torch.zeros(len(g_columns), dtype=g.dtype)
-        if self.b is not None:
-            b_columns += self.b if columns is None else self.b[columns]
-        if sample is not None:
-            b_columns += torch.from_numpy(np.log(sample.weights)).to(g.dtype)
-
         total = torch.zeros((len(batch), g.shape[1]), dtype=g.dtype).index_add_(0, rows, self.f[indices])
         x = total[r] - self.f[t]
-        z_t = (x * g[t]).sum(dim=1)
-        if self.b is not None:
-            z_t += self.b[t]
-        down_x, down_columns = torch.empty_like(x), torch.zeros_like(g_columns)
-        down_b, down_t, loss = torch.zeros_like(b_columns), torch.empty_like(z_t), 0.0
-        for part in _blocks(len(t), len(g_columns)):
-            z = torch.addmm(b_columns, x[part], g_columns.T)
-            z[_barred(batch, left_out[part], sample)] = -torch.inf
-            whole = torch.logaddexp(torch.logsumexp(z, dim=1), z_t[part])
-            p = z.sub_(whole[:, None]).exp_().mul_(weights[part, None])
-            loss += float(weights[part] @ (whole - z_t[part]))
-            down_t[part] = weights[part] * torch.expm1(z_t[part] - whole)
-            down_x[part] = p @ g_columns
-            down_columns.addmm_(p.T, x[part])
-            down_b += p.sum(dim=0)
-
-        down_x += down_t[:, None] * g[t]
-        down_g = down_columns if columns is None else torch.zeros_like(g).index_add_(0, columns, down_columns)
-        down_g.index_add_(0, t, down_t[:, None] * x)
+        loss, down_x, down_g, down_b = against_rivals(x, g, self.b, weights, batch, left_out, sample)
         down_total = torch.zeros_like(total).index_add_(0, r, down_x)
         down_f = down_g if self.g is None else torch.zeros_like(self.f)
         down_f.index_add_(0, indices, down_total[rows]).index_add_(0, t, down_x, alpha=-1)
@@ -87,9 +60,48 @@ class LogBilinear:
         if self.g is not None:
             self.g.grad = down_g
         if self.b is not None:
-            self.b.grad = down_b if columns is None else torch.zeros_like(self.b).index_add_(0, columns, down_b)
-            self.b.grad.index_add_(0, t, down_t)
+            self.b.grad = down_b
         return loss
+
+
+def against_rivals(
+    x: torch.Tensor, g: torch.Tensor, b: torch.Tensor | None, weights: torch.Tensor, batch: Batch, left_out: Ints,
+    sample: Sample | None = None,
+) -> tuple[float, torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
+    """Each left-out item in the softmax with its rivals, z = b + g . x: the loss, weighted by `weights` (P,), and its
+    gradients by the inputs x (P, d), by g (n, d) and by b (n,)."""
+    t = torch.from_numpy(batch.indices[left_out].astype(np.int64)).to(g.device)
+    columns = None if sample is None else torch.from_numpy(sample.items).to(g.device)
+    g_columns = g if columns is None else g[columns]
+    b_columns = torch.zeros(len(g_columns), dtype=g.dtype, device=g.device)
+    if b is not None:
+        b_columns += b if columns is None else b[columns]
+    if sample is not None:
+        b_columns += torch.from_numpy(np.log(sample.weights)).to(g.device, g.dtype)
+    z_t = (x * g[t]).sum(dim=1)
+    if b is not None:
+        z_t += b[t]
+    down_x, down_columns = torch.empty_like(x), torch.zeros_like(g_columns)
+    down_b, down_t, loss = torch.zeros_like(b_columns), torch.empty_like(z_t), 0.0
+    for part in _blocks(len(t), len(g_columns)):
+        z = torch.addmm(b_columns, x[part], g_columns.T)
+        z[_barred(batch, left_out[part], sample)] = -torch.inf
+        whole = torch.logaddexp(torch.logsumexp(z, dim=1), z_t[part])
+        p = z.sub_(whole[:, None]).exp_().mul_(weights[part, None])
+        loss += float(weights[part] @ (whole - z_t[part]))
+        down_t[part] = weights[part] * torch.expm1(z_t[part] - whole)
+        down_x[part] = p @ g_columns
+        down_columns.addmm_(p.T, x[part])
+        down_b += p.sum(dim=0)
+    down_x += down_t[:, None] * g[t]
+    down_g = down_columns if columns is None else torch.zeros_like(g).index_add_(0, columns, down_columns)
+    down_b = down_b if columns is None else torch.zeros(len(g), dtype=g.dtype).index_add_(0, columns, down_b)
+    return loss, down_x, down_g.index_add_(0, t, down_t[:, None] * x), down_b.index_add_(0, t, down_t)
+
+
+def times_left_out(batch: Batch, left_out: Ints) -> Ints:
+    """(B,) how often each record had an item left out, but at least 1."""
+    return np.maximum(np.bincount(batch.rows[left_out], minlength=len(batch)), 1)
 
 
 def choose_left_out(batch: Batch, targets: int, rng: np.random.Generator) -> Ints:
