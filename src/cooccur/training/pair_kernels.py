@@ -101,7 +101,7 @@ def row_gradients(
                         g[q] += row[at]
             else:
                 for q in range(last - first):
-                    g[q] += row[columns[first + q]]
+                    g[q] += row[np.uint32(columns[first + q])]  # without a sign: see `kernels.add_rows`
     return out
 
 
@@ -112,15 +112,25 @@ def step_rows(
 ) -> None:  # fmt: skip
     """One step uphill on the rows of `items`: w += rate g; adaptive: over sqrt(sum g^2). g less decay (w - anchor)."""
     for j in numba.prange(len(items)):
-        first = starts[items[j]]
-        for q in range(out_starts[j + 1] - out_starts[j]):
-            at = first + q
-            g = gradient[out_starts[j] + q] - decay * (weights[at] - (anchor[at] if len(anchor) else 0))
-            if adaptive:
-                squares[at] += g * g
-                weights[at] += rate * g / np.sqrt(squares[at] + 1e-8)
-            else:
-                weights[at] += rate * g
+        first, last = starts[items[j]], starts[items[j] + 1]
+        g, w, squared = gradient[out_starts[j] : out_starts[j + 1]], weights[first:last], squares[first:last]
+        if decay:
+            for q in range(len(g)):
+                g[q] -= decay * (w[q] - (anchor[first + q] if len(anchor) else 0))
+        if adaptive:
+            for q in range(len(g)):
+                slope = np.float64(g[q])
+                squared[q] += slope * slope
+                w[q] += rate * slope / np.sqrt(squared[q] + 1e-8)
+        else:
+            for q in range(len(g)):
+                w[q] += rate * g[q]
+
+
+LANES, FACTORS = (
+    64,
+    32,
+)  # so many products side by side, each of so many factors: (1e-7)^32 is far above float64's least
 
 
 @numba.njit(parallel=True, cache=True, nogil=True)
@@ -132,6 +142,7 @@ def negatives(
     `slots` holds the columns of each record's own items (-1: none). Returns each record's -sum u_t ln(1 - p).
     """
     loss = np.zeros(len(p))
+    one, least = p.dtype.type(1), p.dtype.type(1e-7)
     for r in numba.prange(len(p)):
         row, weight = p[r], record_weights[r]
         for q in range(indptr[r], indptr[r + 1]):
@@ -142,16 +153,18 @@ def negatives(
             for t in range(len(row)):
                 total -= column_weights[t] * np.log(max(1 - row[t], 1e-7))
                 row[t] *= -weight * column_weights[t]
-        else:
-            # one logarithm for eight factors: the loss is only shown, the product of eight cannot underflow in float64
-            t = 0
-            while t < len(row):
-                product = 1.0
-                for j in range(t, min(t + 8, len(row))):
-                    product *= max(1 - row[j], 1e-7)
-                    row[j] *= -weight
-                total -= np.log(product)
-                t += 8
+        else:  # one logarithm for many factors, in lanes that are multiplied at once
+            product = np.empty(LANES)
+            for start in range(0, len(row), LANES * FACTORS):
+                product[:] = 1.0
+                for first in range(start, min(start + LANES * FACTORS, len(row)), LANES):
+                    some = row[first : first + LANES]
+                    for k in range(len(some)):
+                        absent = one - some[k]
+                        product[k] *= absent if absent > least else least
+                        some[k] *= -weight
+                for k in range(LANES):
+                    total -= np.log(product[k])
         loss[r] = total
     return loss
 
