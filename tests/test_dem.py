@@ -87,7 +87,8 @@ def test_log_odds_of_a_records_own_items_leave_it_out() -> None:
     "spec",
     ["fvbm", "fvbm:tied=yes", "fvbm:pair_decay=0.1", "fvbm:prior=counts,pair_decay=0.1", "dem:hidden=6x4,pairs=learned",
      "dem:hidden=6,negatives=5,pairs=learned", "dem:hidden=6,optimiser=sgd,pairs=learned", "dem:hidden=6,dropout=0.3",
-     "dem:star", "dem:paper", "dem:hidden=6,start=free"],
+     "dem:star", "dem:paper", "dem:hidden=6,start=free",
+     "dem:hidden=6,start=free,negatives=9"],
 )  # fmt: skip
 def test_the_portable_path_gives_the_same_numbers(spec: str) -> None:
     """What other devices run, run on the CPU: the same parameters after three epochs."""

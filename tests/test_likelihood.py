@@ -166,6 +166,14 @@ def test_which_item_is_missing(hidden: tuple[int, ...], bias: bool) -> None:
     dense = energy.dense().items()
     check_slopes({name: (tensor.detach().numpy(), tensor.grad.numpy()) for name, tensor in dense}, objective)
 
+    everything = Sample(np.arange(N), np.ones(N, dtype=np.float32), np.arange(N))
+    exact = {name: tensor.grad.clone() for name, tensor in dense}
+    for _, tensor in dense:
+        tensor.grad = None
+    assert missing.gradients(energy, BATCH, left_out, everything) == pytest.approx(loss)
+    for name, tensor in dense:
+        torch.testing.assert_close(tensor.grad, exact[name])
+
 
 def test_tied_gradient_is_the_sum_of_both_directions() -> None:
     energy = made_up((), bias=True, pairs=True)

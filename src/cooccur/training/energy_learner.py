@@ -18,7 +18,7 @@ from cooccur.training.learner import Arrays, Learner, State, home, put
 from cooccur.training.likelihood import Energy, Sample
 from cooccur.training.pair_term import PairTerm
 from cooccur.training.portable import PortablePairs
-from cooccur.training.softmax import choose_left_out
+from cooccur.training.softmax import choose_left_out, draw_rivals
 from cooccur.training.steps import descend
 
 if TYPE_CHECKING:
@@ -116,7 +116,9 @@ class EnergyLearner(Learner):
 
     def step(self, batch: Batch, rate: float) -> float:
         if self.which:
-            loss = missing.gradients(self.energy, batch, choose_left_out(batch, missing.TARGETS, self.rng))
+            left_out = choose_left_out(batch, missing.TARGETS, self.rng)
+            sample = draw_rivals(self.draw, self.draws, self.rng) if self.draws else None
+            loss = missing.gradients(self.energy, batch, left_out, sample)
         else:
             loss, delta, slot = self.energy.gradients(batch, self._sample(batch))
             if self.energy.pairs is not None:

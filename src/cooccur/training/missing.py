@@ -17,15 +17,17 @@ import numpy.typing as npt
 import torch
 
 from cooccur.training.batches import Batch
-from cooccur.training.likelihood import Energy
+from cooccur.training.likelihood import Energy, Sample
 from cooccur.training.softmax import against_rivals, times_left_out
 
 TARGETS = 4
 
 
-def gradients(energy: Energy, batch: Batch, left_out: npt.NDArray[np.int64]) -> float:
+def gradients(
+    energy: Energy, batch: Batch, left_out: npt.NDArray[np.int64], sample: Sample | None = None
+) -> float:  # fmt: skip
     """Fill `.grad` of the dense parameters with the downhill direction; the loss. `left_out` (P,) are places in
-    `batch.indices`."""
+    `batch.indices`; with a `sample` its items stand for all j."""
     assert energy.R is not None
     times = (batch.weights / times_left_out(batch, left_out))[batch.rows[left_out]]
     indices, rows, places, weights = (
@@ -35,7 +37,8 @@ def gradients(energy: Energy, batch: Batch, left_out: npt.NDArray[np.int64]) -> 
     weights = weights.to(energy.dtype)
     H = energy.hidden(energy.inputs(batch, indices, rows, places)[1])
     with torch.no_grad():
-        loss, down, energy.R.grad, by_b = against_rivals(H.detach(), energy.R, energy.b, weights, batch, left_out)
+        x, R, b = H.detach(), energy.R, energy.b
+        loss, down, energy.R.grad, by_b = against_rivals(x, R, b, weights, batch, left_out, sample)
         if energy.b is not None:
             energy.b.grad = by_b
     H.backward(down)  # type: ignore[no-untyped-call]

@@ -95,7 +95,8 @@ def against_rivals(
         down_b += p.sum(dim=0)
     down_x += down_t[:, None] * g[t]
     down_g = down_columns if columns is None else torch.zeros_like(g).index_add_(0, columns, down_columns)
-    down_b = down_b if columns is None else torch.zeros(len(g), dtype=g.dtype).index_add_(0, columns, down_b)
+    if columns is not None:
+        down_b = torch.zeros(len(g), dtype=g.dtype, device=g.device).index_add_(0, columns, down_b)
     return loss, down_x, down_g.index_add_(0, t, down_t[:, None] * x), down_b.index_add_(0, t, down_t)
 
 
