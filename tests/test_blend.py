@@ -141,6 +141,14 @@ def test_on_held_out_records_a_dem_is_not_behind_its_rivals() -> None:
     assert model.strengths_[:3].any()  # the planted recipes need hidden layers
 
 
+def test_what_has_learned_no_log_odds_is_brought_to_them() -> None:
+    alone = {
+        start: make_model(f"dem:hidden=8,pairs=no,epochs=2,start={start}").fit(RANDOM) for start in ("free", "calm")
+    }
+    assert alone["free"].calibration_ is not None
+    assert alone["calm"].calibration_ is None
+
+
 def test_its_log_odds_are_those_of_held_out_records() -> None:
     """Whatever was added up, probabilities near a half come true about half of the time."""
     _, test = shop()

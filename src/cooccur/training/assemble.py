@@ -94,8 +94,8 @@ def join(nets: Sequence[Net], strengths: Sequence[float]) -> Net:
 def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Removals, progress: Progress) -> None:
     """Put a DEM together: `nets` have learned from `baskets` without the records of the `removals`."""
     chosen = rivals.names(model.pairs, int(np.count_nonzero(baskets.frequencies)))
-    if len(nets) == 1 and not chosen:
-        return
+    if len(nets) == 1 and not chosen and not nets[0].free.any():
+        return  # it has learned log-odds
     Net.none(len(model.items_)).to(model)
     model.starts_ = np.zeros(len(model.items_) + 1, dtype=np.int64)
     model.columns_, model.weights_ = support.NOTHING.columns, support.NOTHING.counts
