@@ -14,7 +14,7 @@ from cooccur.models.dem import Dem
 from cooccur.models.ease import Ease
 from cooccur.models.graph import LwCvg
 from cooccur.training import blend, rivals, support
-from cooccur.training.assemble import Net, join
+from cooccur.training.assemble import Net, _lifts, join
 from cooccur.training.loop import validate
 
 RANDOM = Baskets.from_matrix(np.random.default_rng(5).random((900, 30)) < 0.15)
@@ -147,6 +147,23 @@ def test_what_has_learned_no_log_odds_is_brought_to_them() -> None:
     }
     assert alone["free"].calibration_ is not None
     assert alone["calm"].calibration_ is None
+
+
+def test_a_level_that_the_scores_lack_is_found() -> None:
+    """Items are there with log-odds s + 1.5 m, and the scores say s + m - 3 m'; m and m' are levels of the record."""
+    rng = np.random.default_rng(0)
+    s, m, other = rng.normal(size=(600, 20)), rng.normal(size=(600, 1)), rng.normal(size=(600, 1))
+    there = rng.random(s.shape) < 1 / (1 + np.exp(-s - 1.5 * m))
+    record, target = np.nonzero(there)  # a removal of each item that is there; the others of its record are barred
+    scores = (s + m - 3 * other)[record]
+    barred = there[record]
+    barred[np.arange(len(record)), target] = False
+    scores[barred] = np.nan
+    means = np.hstack((m, other))[record]
+    first = np.diff(record, prepend=-1) > 0
+    halves = [slice(0, 2000), slice(2000, None)]
+    lifts = _lifts(*([array[half] for half in halves] for array in (scores, means, target, first)))
+    np.testing.assert_allclose(lifts, [0.5, 3], atol=0.25)
 
 
 def test_its_log_odds_are_those_of_held_out_records() -> None:

@@ -1,13 +1,14 @@
 """The pair term of a DEM that was not learned by steps: chosen among its rivals, and put into the log-odds.
 
-    phi(t, v) = tau (sum_n a_n (b_nt + R_nt . h_n) + sum_m a_m (c_mt + sum_{i in I_v} W_mit)) + kappa
+    phi(t, v) = tau (sum_n a_n (b_nt + R_nt . h_n) + sum_m a_m (c_mt + sum_{i in I_v} W_mit)) + kappa + sum_n l_n m_n(v)
 
 The nets n, hidden layers and a bias each, have learned by themselves; the rivals W_m (`rivals.py`) from all records.
 A rival can be asked of any record what it would say had it not learned from it (`linear.py`), so what the rivals count
 among themselves is chosen (`blend.py`) on thousands of training records, and what the nets add to their sum on the
 records that were held out from the nets: but for noise, a DEM is at least as good as each of its rivals alone.
-Everything is folded into one b, R0 and R, and tau and kappa, which change no ranking, make the log-odds as likely as
-they can be on the held-out records.
+Everything is folded into one b, R0 and R, and what changes no ranking makes the log-odds as likely as they can be on
+the held-out records: tau and kappa, and where a free net takes part l_n. Such a net says which item is missing and not
+whether one is, so the level of its scores means nothing. m_n(v) is the mean over all items of b_n + R_n . h_n.
 
 Learning the hidden layers on top of a rival's own (leave-one-out) scores was tried and was worse: see the experiments.
 """
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,6 +60,11 @@ class Net:
         """No hidden layer at all."""
         nothing = np.zeros((n, 0), dtype=np.float32)
         return cls(np.zeros(n, dtype=np.float32), nothing, nothing, nothing[0], *np.zeros((2, 0), dtype=np.int64))
+
+    def lifted(self, share: float) -> Net:
+        """`share` of the mean over all items is added to what it says of each."""
+        b, R = self.b + share * self.b.mean(), self.R + share * self.R.mean(axis=0)
+        return replace(self, b=_float(b), R=_float(R))
 
     def to(self, model: Dem) -> None:
         """Give it back to the model."""
@@ -104,10 +110,15 @@ def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Remova
     progress(0.95, "how much each counts")
     said = [_net_scores(model, net) for net in nets], [part.unseen for part in linear]
     own, others = _strengths(*said, _asked(baskets, model.random_state), removals)
-    tau, kappa, model.calibration_ = _temper(_sum([*said[0], *said[1]], [*own, *others]), removals.complete())
+    counts = [number for number, strength in enumerate(own) if strength]
+    levels = [said[0][number] for number in counts] if any(nets[number].free.any() for number in counts) else []
+    phi = _sum([*said[0], *said[1]], [*own, *others])
+    tau, kappa, lifts, model.calibration_ = _temper(phi, levels, removals.complete())
     model.strengths_ = _float([*own, *others])
 
-    kept = [(net, tau * strength) for net, strength in zip(nets, own, strict=True) if strength]
+    kept = [(nets[number], tau * own[number]) for number in counts]
+    if levels:
+        kept = [(net.lifted(lift / a), a) for (net, a), lift in zip(kept, lifts, strict=True)]
     whole = join([net for net, _ in kept], [strength for _, strength in kept]) if kept else Net.none(baskets.n_items)
     whole.to(model)  # none: the hidden layers did not help
     if others.any():
@@ -149,9 +160,11 @@ def _net_scores(model: Dem, net: Net) -> blend.Part:
     return scores
 
 
-def _temper(phi: blend.Part, held: Baskets) -> tuple[float, float, Calibration]:
-    """tau and kappa, the likeliest on these records: each item given the rest, as if none had been learned from. And
-    the calibration of tau phi + kappa on the same: a straight line does not mend what was no log-odds at first."""
+def _temper(
+    phi: blend.Part, levels: Sequence[blend.Part], held: Baskets
+) -> tuple[float, float, blend.Doubles, Calibration]:
+    """tau, kappa and l (levels,), the likeliest on these records: each item given the rest, as if none had been learned
+    from. And the calibration of what comes out on the same: that does not mend what was no log-odds at first."""
     from cooccur.models.calibrated import Histogram, broken_line, learn, sigmoid
 
     room = min(TEMPER_ITEMS, TEMPER_CELLS // held.n_items)
@@ -163,6 +176,11 @@ def _temper(phi: blend.Part, held: Baskets) -> tuple[float, float, Calibration]:
     targets = [some.target for some in asked]
     first = np.split(np.diff(removals.record, prepend=-1) > 0, np.arange(256, len(removals), 256))
 
+    lifts = np.zeros(len(levels))
+    if levels:
+        means = [np.stack([part(some).mean(axis=1) for part in levels], axis=1) for some in asked]
+        lifts = _lifts(said, means, targets, first)
+        said = [_float(scores + (mean @ lifts)[:, None]) for scores, mean in zip(said, means, strict=True)]
     seen = Histogram()
     for values, there in _given_rest(said, targets, first):
         seen.add(values, sigmoid(values), there)
@@ -171,7 +189,34 @@ def _temper(phi: blend.Part, held: Baskets) -> tuple[float, float, Calibration]:
     kappa = at_low - tau * low
     said = [_float(tau * scores + kappa) for scores in said]
     calibration = learn(_given_rest(said, targets, first), lambda: zip(said, targets, strict=True))
-    return float(tau), float(kappa), calibration
+    return float(tau), float(kappa), tau * lifts, calibration
+
+
+def _lifts(
+    said: Sequence[Floats], means: Sequence[Floats], targets: Sequence[npt.NDArray[np.int64]],
+    first: Sequence[npt.NDArray[np.bool_]],
+) -> blend.Doubles:  # fmt: skip
+    """(levels,) with these factors the means are added to the scores, for the likeliest logistic regression."""
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
+    x, there = (np.concatenate(parts) for parts in zip(*_given_rest(said, targets, first), strict=True))
+    columns = [x, np.ones(len(x))]
+    for k in range(means[0].shape[1]):
+        alike = [np.where(np.isnan(scores), scores, mean[:, [k]]) for scores, mean in zip(said, means, strict=True)]
+        columns.append(np.concatenate([values for values, _ in _given_rest(alike, targets, first)]))
+    features = np.column_stack(columns).astype(np.float64)
+    size = np.maximum(features.std(axis=0), 1e-6)
+    size[1] = 1  # the constant
+
+    def loss(w: blend.Doubles) -> tuple[float, blend.Doubles]:
+        z = features @ (w / size)
+        slope = (expit(z) - there) @ features / size
+        return float((np.logaddexp(0, z) - there * z).mean()), slope / len(z)
+
+    start, bounds = np.eye(features.shape[1])[0] * size[0], [(0.05 * size[0], None)] + [(None, None)] * (len(size) - 1)
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x / size
+    return np.asarray(found[2:] / found[0])
 
 
 def _given_rest(
