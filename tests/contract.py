@@ -112,7 +112,7 @@ class Contract:
         _, test = shop()
         whole = trained.scores(test[:40])
         rows = np.concatenate([trained.scores(test[[record]]) for record in range(40)])
-        np.testing.assert_allclose(whole, rows, rtol=2e-5, atol=1e-6)
+        np.testing.assert_allclose(whole, rows, rtol=2e-5, atol=5e-6)  # sums of hundreds, in another order
 
     def test_same_seed_same_result(self) -> None:
         one, two = (make_model(self.spec).fit(Baskets.from_lists(TOY)) for _ in range(2))

@@ -207,7 +207,7 @@ class Dem(PseudoLikelihood):
         "free_": Array("int64", "side_by_side", low=0, high=1, optional=True),
     }
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "star": {"bias": False, "pairs": "no"},
+        "star": {"bias": False, "pairs": "no", "start": "calm"},
         "paper": {
             "pairs": "learned", "units": "sigmoid", "spread": 0.0, "optimiser": "sgd", "sampling": "unweighted",
             "negatives": 300, "schedule": "constant", "batch": 16, "rate": 0.05, "pair_rate": 0.1,
