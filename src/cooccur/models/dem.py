@@ -308,11 +308,11 @@ class Dem(PseudoLikelihood):
         for number, start in enumerate(starts * self.nets if self.widths() else ()):
             self._net, self._alone = number, True
             self._begin(start)
-            falls = start == "free" and schedule == "plateau"
+            falls = start == "free" and schedule == "plateau"  # what this gains comes with its last epochs
             most = min(epochs, FREE_EPOCHS) if falls else epochs
             self._run(
                 learn, removals, progress, most, fresh=True, callbacks=self._callbacks,
-                schedule="linear" if falls else schedule,
+                schedule="linear" if falls else schedule, patience=most if falls else None,
             )  # fmt: skip
             self._alone = False
             nets.append(Net.of(self))

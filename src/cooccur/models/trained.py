@@ -40,10 +40,7 @@ class Trained(Model):
     length: float = parameter(0.0, "a record of L items weighs L^-length", low=0, high=3, search=(0, 1.5))
     validation: float = parameter(0.05, "share of the records held out to choose the epoch; 0: none", low=0, high=0.5)
     patience: int = parameter(
-        4,
-        "epochs without a better value on the held-out records before the rate falls, or it ends; linear and cosine "
-        "schedules go on",
-        low=1,
+        4, "epochs without a better value on the held-out records before the rate falls, or it ends", low=1
     )
     criterion: str = parameter(
         "accuracy", "what the kept epoch is best at; likelihood: of held-out records, for models with log-odds",
@@ -109,9 +106,9 @@ class Trained(Model):
 
     def _run(
         self, learn: Baskets, removals: Removals | None, progress: Progress, epochs: int, *, fresh: bool,
-        callbacks: Callbacks, schedule: str | None = None,
+        callbacks: Callbacks, schedule: str | None = None, patience: int | None = None,
     ) -> None:  # fmt: skip
-        """Learn from `learn`, choosing the epoch on the removals."""
+        """Learn from `learn`, choosing the epoch on the removals. What is not given is as the parameters say."""
         from cooccur.training.loop import Plan, train
         from cooccur.training.threads import enough_for
 
@@ -124,7 +121,7 @@ class Trained(Model):
         plan = Plan(
             epochs,
             size,
-            self.patience,
+            patience or self.patience,
             schedule or self.schedule,
             self.length,
             self._seed(),

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from cooccur.training.checkpoint import NetFile
 
 DROP, LEAST_SCALE = 0.2, 0.1  # "plateau": the rates fall to a fifth, and once more
-TO_THE_END = ("linear", "cosine")  # what these gain comes with their last epochs: nothing ends them before
 Scores = Callable[[Baskets], npt.NDArray[np.float32]]  # (records, n_items) of the model as it stands
 
 
@@ -107,9 +106,7 @@ def train(
             if value > place.best_value:
                 place.best_value, history.best, best = value, epoch, learner.copies()
             answers = [callback(history.epochs[-1]) for callback in callbacks]
-            place.patience = (
-                plan.patience if history.best == epoch or plan.schedule in TO_THE_END else place.patience - 1
-            )
+            place.patience = plan.patience if history.best == epoch else place.patience - 1
             if place.patience == 0 and plan.schedule == "plateau" and place.scale > LEAST_SCALE:
                 place.scale, place.patience = place.scale * DROP, plan.patience
                 learner.restore(best)
