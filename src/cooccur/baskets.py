@@ -253,7 +253,7 @@ class Baskets(BasketsView):
         )
 
     def fingerprint(self) -> str:
-        """sha256 of the records and the item names; the record ids, from which nothing is learned, are left out."""
+        """sha256 of the records and the item names; the record ids are left out."""
         digest = hashlib.sha256(f"{len(self)} {self.nnz} {self.n_items}".encode())
         digest.update(self.indptr.tobytes())
         digest.update(self.indices.tobytes())

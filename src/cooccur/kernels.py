@@ -25,7 +25,7 @@ def add_rows(
     """scores[r, t] += sum over items i of record r of W[i, t], with W in CSR form (starts, columns, weights).
 
     Cost: one multiply-add for each neighbour of each item of the record. An index without a sign cannot count from the
-    end of the row, which saves the question and half of the time.
+    end of the row, which saves the question and a quarter of the time.
     """
     for r in numba.prange(len(indptr) - 1):
         row = scores[r]

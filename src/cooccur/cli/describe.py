@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cooccur.cli.data import load
 from cooccur.cli.options import Data, Json, Reading, unfolded
 from cooccur.cli.output import bar, console, print_json
+
+if TYPE_CHECKING:
+    from cooccur.baskets import Baskets
 
 _TOP = 10
 
@@ -23,6 +26,7 @@ def describe(data: Data, reading: Reading, as_json: Json = False) -> None:
         "occurrences": baskets.nnz,
         "duplicates": baskets.duplicates,
         "sha256": baskets.fingerprint(),
+        "named": _named(baskets),
         "record_length": _figures(baskets.lengths),
         "item_frequency": _figures(baskets.frequencies),
         "most_frequent": [{"item": baskets.items[i], "records": int(baskets.frequencies[i])} for i in order],
@@ -32,10 +36,22 @@ def describe(data: Data, reading: Reading, as_json: Json = False) -> None:
         return
     out = console()
     out.print("\n".join(line for line in baskets.summary().splitlines() if not line.startswith("most frequent")))
+    if found["named"]:
+        out.print(
+            f"record names    {found['named']:,} are items, and items so linked meet: links and dem make use of it"
+        )
     for title, key in (("record length", "record_length"), ("item frequency", "item_frequency")):
         bins = [(_range(b["from"], b["to"]), b["count"]) for b in found[key]["histogram"]]
         _bars(out, title, "records" if key == "record_length" else "items", bins)
     _bars(out, "most frequent", "records", [(top["item"], top["records"]) for top in found["most_frequent"]])
+
+
+def _named(baskets: Baskets) -> int:
+    """How many records bear the name of an item, if that is more than chance."""
+    from cooccur.models.links import meant, owners
+
+    owner = owners(baskets)
+    return int((owner >= 0).sum()) if meant(baskets, owner) else 0
 
 
 def _figures(values: Any) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class Removals:
         indptr = np.concatenate(([0], np.cumsum(sizes)))
         indices = np.insert(part.rest.indices, part.rest.indptr[1:], part.target)
         order = np.lexsort((indices, np.repeat(np.arange(len(part)), sizes)))
-        return Baskets(indptr, indices[order], part.rest.items)
+        return Baskets(indptr, indices[order], part.rest.items, part.rest.records)
 
 
 def fold_numbers(records: int, folds: int, seed: int = 0) -> npt.NDArray[np.int64]:

@@ -17,6 +17,7 @@ REGISTRY = {
     "normcvg": "graph:NormCvg",
     "lwcvg": "graph:LwCvg",
     "lrw": "lrw:Lrw",
+    "links": "links:Links",
     "fvbm": "fvbm:Fvbm",
     "dem": "dem:Dem",
     "independent": "independent:Independent",

@@ -229,6 +229,9 @@ class Dem(PseudoLikelihood):
         "auto", "the pair term R0: learned with the rest; from counts, in closed form, or auto: both as they help; no",
         choices=("auto", "counts", "closed", "learned", "no"),
     )  # fmt: skip
+    names: bool = parameter(
+        True, "where records bear names of items, as friend lists do: their links as pair terms beside those of auto"
+    )
     start: str = parameter(
         "all", "how the hidden layers start: calm, almost linear; bold, quick to see combinations; free, relu units "
         "that learn which item is missing; both: a calm and a bold net; all: a net each",

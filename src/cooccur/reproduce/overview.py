@@ -11,7 +11,7 @@ from cooccur.files import whole
 from cooccur.reproduce.render import markdown
 
 Document = Mapping[str, Any]
-STACK = "dem:hidden=none"
+STACK, UNNAMED = "dem:hidden=none", "dem:names=no"
 
 
 def write(results: Sequence[Document], folder: Path, command: str) -> Path:
@@ -21,7 +21,8 @@ def write(results: Sequence[Document], folder: Path, command: str) -> Path:
         "Made by the command at the end of each part from the finished runs in the folder `results/units`; nothing on "
         "this page is typed by hand. The best peer is the row, not a DEM, that comes nearest to DEM at Top@10 or is "
         "furthest ahead of it. Figures and lead are over the folds that both have; p is that of a paired permutation "
-        "test over records (of this pair, not corrected). The stack is DEM without hidden layers.",
+        "test over records (of this pair, not corrected). The stack is DEM without hidden layers. Where records bear "
+        "names of items, DEM, the stack and `links` read them; unnamed is DEM without that.",
         headline(results),
         f"```sh\n{command}\n```",
         *("#" + markdown(result).replace("\n## ", "\n### ").rstrip() for result in results if result["finished"]),
@@ -34,7 +35,7 @@ def write(results: Sequence[Document], folder: Path, command: str) -> Path:
 
 def headline(results: Sequence[Document]) -> str:
     """A row for each dataset on which DEM and a peer have finished."""
-    header = ["Top@1 / Top@10", "folds", "best peer", "", "stack", "DEM", "lead", "p"]
+    header = ["Top@1 / Top@10", "folds", "best peer", "", "stack", "DEM", "unnamed", "lead", "p"]
     return _pipes(header, list(_rows(results)), left=1)
 
 
@@ -52,7 +53,7 @@ def _rows(results: Sequence[Document]) -> Iterator[list[str]]:
         peer = min(peers, key=lambda label: leads[label][0])
         lead, pair = leads[peer]
         folds = {one["fold"] for one in rows["dem"]["each"]} & {one["fold"] for one in rows[peer]["each"]}
-        figures = [_both(rows.get(label), folds) for label in (peer, STACK, "dem")]
+        figures = [_both(rows.get(label), folds) for label in (peer, STACK, "dem", UNNAMED)]
         yield [column["dataset"], str(len(folds)), f"`{peer}`", *figures, f"{lead:+.2f}", f"{pair['p']:.4f}"]
 
 

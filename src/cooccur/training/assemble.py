@@ -2,7 +2,8 @@
 
     phi(t, v) = tau (sum_n a_n (b_nt + R_nt . h_n) + sum_m a_m (c_mt + sum_{i in I_v} W_mit)) + kappa + sum_n l_n m_n(v)
 
-The nets n, hidden layers and a bias each, have learned by themselves; the rivals W_m (`rivals.py`) from all records.
+The nets n, hidden layers and a bias each, have learned by themselves; the rivals W_m (`rivals.py`, and `links.py` where
+records bear names of items) from all records.
 A rival can be asked of any record what it would say had it not learned from it (`linear.py`), so what the rivals count
 among themselves is chosen (`blend.py`) on thousands of training records, and what the nets add to their sum on the
 records that were held out from the nets: but for noise, a DEM is at least as good as each of its rivals alone.
@@ -27,7 +28,7 @@ from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.evaluation.removal import Removals, remove_items, take_out
 from cooccur.models.base import Floats, Progress
-from cooccur.training import blend, rivals, support
+from cooccur.training import blend, links, rivals, support
 from cooccur.training.linear import weighted_sum
 
 if TYPE_CHECKING:
@@ -107,9 +108,11 @@ def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Remova
     model.columns_, model.weights_ = support.NOTHING.columns, support.NOTHING.counts
     pairs = support.choose(baskets, model.memory, progress) if chosen else support.NOTHING
     linear = rivals.learn(chosen, baskets, pairs, progress)
+    named = links.learn(baskets) if model.names and model.pairs == "auto" else []
+    linear += named
     progress(0.95, "how much each counts")
     said = [_net_scores(model, net) for net in nets], [part.unseen for part in linear]
-    own, others = _strengths(*said, _asked(baskets, model.random_state), removals)
+    own, others = _strengths(*said, _asked(baskets, model.random_state), removals, even=bool(named))
     counts = [number for number, strength in enumerate(own) if strength]
     levels = [said[0][number] for number in counts] if any(nets[number].free.any() for number in counts) else []
     phi = _sum([*said[0], *said[1]], [*own, *others])
@@ -130,13 +133,13 @@ def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Remova
 
 
 def _strengths(
-    nets: Sequence[blend.Part], linear: Sequence[blend.Part], asked: Removals, held: Removals
+    nets: Sequence[blend.Part], linear: Sequence[blend.Part], asked: Removals, held: Removals, even: bool
 ) -> tuple[blend.Doubles, blend.Doubles]:
     """(nets,) and (rivals,): first what each rival counts beside the others, then the nets beside their sum."""
-    among = blend.strengths(linear, asked)[0] if len(linear) > 1 else np.ones(len(linear))
+    among = blend.strengths(linear, asked, even)[0] if len(linear) > 1 else np.ones(len(linear))
     if not nets:
         return np.zeros(0), among
-    a, _ = blend.strengths([*nets, _sum(linear, among)] if linear else nets, held)
+    a, _ = blend.strengths([*nets, _sum(linear, among)] if linear else nets, held, even)
     return a[: len(nets)], among * a[-1] if linear else among
 
 

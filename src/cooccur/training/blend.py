@@ -29,8 +29,11 @@ GRID = 2.0 ** np.arange(-5, 6)
 NOISE = 12.0  # percentage points over the root of the removals: a quarter of a standard error; gains below are luck
 
 
-def strengths(parts: Sequence[Part], removals: Removals) -> tuple[Doubles, float]:
+def strengths(parts: Sequence[Part], removals: Removals, even: bool = False) -> tuple[Doubles, float]:
     """(parts,) a_m, and the Top@1 + Top@10 in percent that they reach.
+
+    `even`: the likelihood is that of scores which spread alike in every record. Where they grow with the record and
+    some are very long, as on social graphs, these few would decide alone.
 
     >>> from cooccur.baskets import Baskets
     >>> rest = Baskets.from_matrix(np.zeros((3, 3)))
@@ -42,8 +45,11 @@ def strengths(parts: Sequence[Part], removals: Removals) -> tuple[Doubles, float
     cells, target = _cells(parts, removals)
     cells -= target[:, None, :]  # an item is before the target where the blend of this is above 0
     seen = ~np.isnan(cells[..., 0]).all(axis=1)
-    unit = np.sqrt(np.nanmean(np.nanvar(cells[seen], axis=1), axis=0)) + 1e-12
+    variances = np.nanvar(cells[seen], axis=1)
+    unit = np.sqrt((np.nanmedian if even else np.nanmean)(variances, axis=0)) + 1e-12
     cells /= unit.astype(np.float32)
+    if even:
+        cells[seen] /= np.sqrt((variances / unit**2).mean(axis=1) + 1e-12).astype(np.float32)[:, None, None]
     likely = _likeliest(cells)
     least = NOISE / np.sqrt(len(removals))
     starts = [likely, *np.eye(len(parts))] if likely.any() else list(np.eye(len(parts)))

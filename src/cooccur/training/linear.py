@@ -34,6 +34,7 @@ from cooccur.models.base import Floats
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+TIE_BREAK = 1e-4  # where no pair speaks, popularity does
 LEAST = np.float32(1e-3)  # what is left of a record's own leverage, 1 - w (x - m)'y, should rounding eat it up
 
 

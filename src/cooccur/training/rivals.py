@@ -21,7 +21,7 @@ from cooccur.models.base import Progress
 from cooccur.models.ease import Ease
 from cooccur.models.edlae import Edlae
 from cooccur.models.graph import LwCvg
-from cooccur.training.linear import Closed, Counted, Linear
+from cooccur.training.linear import TIE_BREAK, Closed, Counted, Linear
 from cooccur.training.support import Support
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float32]
 
 FEW_ITEMS = 6000  # up to so many the second closed form is cheap too
-TIE_BREAK = 1e-4  # where no pair speaks, popularity does
 SAMPLE = 400  # rows
 MOST_ITEMS = 20_000  # of more, only the most frequent take part in a closed form
 
