@@ -180,6 +180,11 @@ class Baskets(BasketsView):
         """(n_items,) in how many records each item is."""
         return _frozen(np.bincount(self.indices, minlength=self.n_items).astype(np.int64))
 
+    @property
+    def numbered(self) -> bool:
+        """Whether the records have no ids of their own, so that each goes by its number."""
+        return self._records is None
+
     @cached_property
     def records(self) -> Names:
         """(records,) the record ids."""

@@ -53,6 +53,8 @@ def owners(baskets: Baskets) -> npt.NDArray[np.int64]:
     >>> owners(Baskets.from_lists([["bob", "cy"], ["ann"]], records=["bob", "dee"])).tolist()
     [0, -1]
     """
+    if baskets.numbered:
+        return np.full(len(baskets), -1)
     index = baskets.index
     return np.array([index.get(name, -1) for name in baskets.records], dtype=np.int64)
 
@@ -86,8 +88,9 @@ def both(A: csr_matrix, baskets: Baskets) -> tuple[csr_matrix, csr_matrix]:
 def meant(baskets: Baskets, owner: npt.NDArray[np.int64]) -> bool:
     """Whether items of a record are linked more often than they would be with the names dealt anew.
 
-    >>> meant(numbered := Baskets.from_lists([["0", "1"], ["1", "2"]] * 200), owners(numbered))
-    False
+    >>> lists = Baskets.from_lists([["0", "1"], ["1", "2"]] * 200, records=[str(number) for number in range(400)])
+    >>> owners(lists)[:4].tolist(), meant(lists, owners(lists))
+    ([0, 1, 2, -1], False)
     """
     named = np.flatnonzero(owner >= 0)
     if not len(named):

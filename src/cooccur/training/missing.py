@@ -23,9 +23,7 @@ from cooccur.training.softmax import against_rivals, times_left_out
 TARGETS = 4
 
 
-def gradients(
-    energy: Energy, batch: Batch, left_out: npt.NDArray[np.int64], sample: Sample | None = None
-) -> float:  # fmt: skip
+def gradients(energy: Energy, batch: Batch, left_out: npt.NDArray[np.int64], sample: Sample | None = None) -> float:
     """Fill `.grad` of the dense parameters with the downhill direction; the loss. `left_out` (P,) are places in
     `batch.indices`; with a `sample` its items stand for all j."""
     assert energy.R is not None
