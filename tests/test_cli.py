@@ -157,7 +157,7 @@ ERRORS = [
     (["complete", "shop.model", "--input", "shop.txt"],
      "Invalid value for --input: say where the answers go: -o FILE, or --json; see `cooccur complete --help`"),
     (["complete", "shop.model", "pasta", "--input", "shop.txt"],
-     "Invalid value for --input: goes without items and --explain; see `cooccur complete --help`"),
+     "Invalid value for --input: goes without items, --exclude and --explain; see `cooccur complete --help`"),
     (["complete", "shop.model", "pasta", "-o", "a.csv"],
      "Invalid value for -o: goes with --input; a single answer is printed; see `cooccur complete --help`"),
     (["complete", "shop.model", "--input", "nothing", "-o", "a.xls"],

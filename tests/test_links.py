@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from cooccur.baskets import Baskets
+from cooccur.cli import main
 from cooccur.evaluation.removal import Removals, hold_out, remove_items
+from cooccur.models import links as models
 from cooccur.models import make_model
-from cooccur.models.links import owners
-from cooccur.training import links
+from cooccur.models.links import both, meant, owners
+from cooccur.storage import load
+from cooccur.training import blend, links
 from cooccur.training.loop import validate
 
 
@@ -77,12 +83,80 @@ def test_dem_reads_the_names_of_friend_lists() -> None:
     assert with_names[1] > without[1] + 3, found
 
 
-def test_the_name_of_the_set_that_is_completed_is_not_asked_for() -> None:
-    """A record's own links are in other people's records: it must not be known whose record is completed."""
-    model = make_model("dem:hidden=none").fit(FRIENDS[:300])
-    rest = remove_items(FRIENDS[300:]).rest
+def test_links_do_not_know_the_answer() -> None:
+    """Where all friendships go both ways and are chance, the record of the removed friend holds the set's owner. Who
+    makes use of that finds the friend; nothing else can be known here, so nobody may be better than chance."""
+    rng = np.random.default_rng(3)
+    knows = np.triu(rng.random((400, 400)) < 0.03, 1)
+    names = [f"p{number}" for number in range(400)]
+    chance = Baskets.from_matrix(knows | knows.T, names, records=names)
+    train, removals = hold_out(chance, 0.3, 0, at_most=120, removals=1200)
+    assert not meant(train, owners(train))
+    A = models.links(train, owners(train))
+    linking, linked = both(A, train)
+    found = {}
+    for name, W in {"linking": linking, "linked": linked, "both": linking + linked, "alike": A @ A.T}.items():
+        found[name] = validate(lambda rest, W=W: (rest.matrix @ W).toarray() + 1e-9 * train.frequencies, removals)[1]
+    assert max(found["linking"], found["linked"], found["both"]) < 100 * 10 / 388 + 2, found
+    assert found["alike"] > 20, found  # why likeness of records is no term
+
+
+def test_nobody_is_suggested_to_himself(tmp_path: Path) -> None:
+    """The record of p5 has taught that p5 holds these: without his name he is the first to be found, with it never."""
+    rest = remove_items(FRIENDS).rest
     unnamed = Baskets(rest.indptr, rest.indices, rest.items)
-    np.testing.assert_array_equal(model._scores(rest), model._scores(unnamed))
+    for spec in ("links", "dem:hidden=none"):
+        model = make_model(spec).fit(FRIENDS)
+        assert model.named_
+        model.save(tmp_path / "friends.model")
+        again = load(tmp_path / "friends.model")
+        own = owners(rest)[:, None]
+        assert (again.complete_batch(unnamed, 10).items == own).any(axis=1).mean() > 0.5
+        assert not (again.complete_batch(rest, 10).items == own).any()
+        assert FRIENDS.records[7] not in again.complete(FRIENDS.names(7), exclude=[FRIENDS.records[7]]).items
+    assert not make_model("lwcvg").fit(FRIENDS).named_
+
+
+def test_records_that_hold_their_own_names_have_no_links() -> None:
+    holds = [[*names, own] for names, own in zip(FRIENDS, FRIENDS.records, strict=True)]
+    assert links.learn(Baskets.from_lists(holds, records=FRIENDS.records)) == []
+
+
+def test_without_names_it_is_the_model_of_unnamed_records() -> None:
+    unnamed = Baskets(FRIENDS.indptr, FRIENDS.indices, FRIENDS.items)
+    one, other = make_model("dem:hidden=none,names=no").fit(FRIENDS), make_model("dem:hidden=none").fit(unnamed)
+    np.testing.assert_array_equal(one._scores(FRIENDS[:20]), other._scores(FRIENDS[:20]))
+    assert not one.named_
+    assert not other.named_
+
+
+def test_two_records_of_one_name_are_one() -> None:
+    twice = Baskets.from_lists([["a", "b"], ["b", "c"]], records=["c", "c"])
+    assert models.links(twice, owners(twice)).toarray().tolist() == [[0, 0, 0], [0, 0, 0], [1, 1, 0]]
+
+
+def test_even_strengths_hear_a_part_that_is_silent_in_most_records() -> None:
+    rng = np.random.default_rng(4)
+    n, rows = 200, 2000
+    target = rng.integers(n, size=rows)
+    removals = Removals(Baskets.from_matrix(np.zeros((rows, n))), target, np.arange(rows))
+    at = np.arange(n) == target[:, None]
+    sizes = np.exp(rng.normal(0, 2, size=(rows, 1)))  # some records are far louder
+    noisy = lambda: (rng.normal(size=(rows, n)) + 2 * at) * sizes  # noqa: E731
+    scores = [noisy(), np.where(rng.random((rows, 1)) < 0.3, noisy(), 1e-6 * rng.random((rows, n)))]
+    parts = [lambda some, x=x: x[some.record].astype(np.float32) for x in scores]
+    a, value = blend.strengths(parts, removals, even=True)
+    assert a[1] > 0.3 * a[0]
+    assert value > blend.strengths(parts[:1], removals)[1] + 3
+
+
+def test_describe_says_that_records_are_items(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [f"{own} {name}" for own, names in zip(FRIENDS.records, FRIENDS, strict=True) for name in names]
+    (tmp_path / "friends.txt").write_text("\n".join(lines))
+    assert main(["describe", str(tmp_path / "friends.txt"), "--format", "pairs"]) == 0
+    assert "record names    400 are items" in capsys.readouterr().out
+    assert main(["describe", str(tmp_path / "friends.txt"), "--format", "lines", "--json"]) == 0
+    assert '"named": 0' in capsys.readouterr().out
 
 
 def test_removals_keep_the_names_of_their_records() -> None:
@@ -96,3 +170,20 @@ def test_a_rival_alone_has_no_links(spec: str) -> None:
     named, unnamed = FRIENDS, Baskets(FRIENDS.indptr, FRIENDS.indices, FRIENDS.items)
     one, other = (make_model(spec).fit(data)._scores(FRIENDS[:20]) for data in (named, unnamed))
     np.testing.assert_array_equal(one, other)
+
+
+def test_the_command_line_suggests_nobody_to_himself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    friends, model, out = tmp_path / "friends.txt", str(tmp_path / "friends.model"), tmp_path / "out.jsonl"
+    pairs = [(own, name) for own, names in zip(FRIENDS.records, FRIENDS, strict=True) for name in names]
+    friends.write_text("\n".join(f"{own} {name}" for own, name in pairs))
+    assert main(["fit", str(friends), "--format", "pairs", "-m", "links", "-o", model]) == 0
+    assert main(["complete", model, "--input", str(friends), "--format", "pairs", "-o", str(out)]) == 0
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len({row["record"] for row in rows}) == 400
+    assert all(row["record"] != row["item"] for row in rows)
+    capsys.readouterr()
+    for more, there in (([], True), (["--exclude", "p7"], False)):
+        assert main(["complete", model, *FRIENDS.names(7), "--json", *more]) == 0
+        assert ("p7" in [s["item"] for s in json.loads(capsys.readouterr().out)["suggestions"]]) is there
+    assert main(["complete", model, "p1", "--exclude", "nobody"]) == 2
+    assert "'nobody'" in capsys.readouterr().err

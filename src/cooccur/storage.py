@@ -80,6 +80,7 @@ def save(model: Model, path: str | Path, *, half: bool = False) -> None:
         "params": model.get_params(),
         "records": model.n_records_,
         "fingerprint": model.fingerprint_,
+        "named": model.named_,
         "half": _halve(model, learned) if half else {},
         "history": _plain(model.history_.as_dict()) if hasattr(model, "history_") else None,
         "notes": getattr(model, "notes_", {}),
@@ -171,6 +172,7 @@ class ModelFile:
             if header.get("history") is not None:
                 model.history_ = _history(header["history"])  # type: ignore[attr-defined]
             model.notes_ = dict(header.get("notes", {}))
+            model.named_ = bool(header.get("named", False))
             if "titles.bytes" in arrays:
                 kinds = (_unpack(arrays[f"{key}.bytes"], arrays[f"{key}.ends"]) for key in ("titles", "groups"))
                 said = zip(model.items_, *kinds, strict=True)

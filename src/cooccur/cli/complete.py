@@ -26,6 +26,9 @@ def complete(
         list[str] | None, typer.Argument(metavar="ITEM", help="What the basket holds, by name or title.")
     ] = None,
     k: Many = 10,
+    exclude: Annotated[
+        list[str] | None, typer.Option("--exclude", metavar="ITEM", help="Never suggest this one; may be repeated.")
+    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say why: what each item of the basket adds.")] = False,
     source: Annotated[
         str | None, typer.Option("--input", metavar="FILE", help="Complete every record of this file.")
@@ -47,10 +50,10 @@ def complete(
     if source is None:
         if output:
             raise typer.BadParameter("goes with --input; a single answer is printed", param_hint="-o")
-        _complete_one(load_model(file), items or [], k, explain, as_json)
+        _complete_one(load_model(file), items or [], exclude or [], k, explain, as_json)
         return
-    if items or explain:
-        raise typer.BadParameter("goes without items and --explain", param_hint="--input")
+    if items or explain or exclude:
+        raise typer.BadParameter("goes without items, --exclude and --explain", param_hint="--input")
     if output is None and not as_json:
         raise typer.BadParameter("say where the answers go: -o FILE, or --json", param_hint="--input")
     if output:
@@ -83,12 +86,12 @@ def similar(
     print_suggestions(found)
 
 
-def _complete_one(model: Model, items: list[str], k: int, explain: bool, as_json: bool) -> None:
+def _complete_one(model: Model, items: list[str], exclude: list[str], k: int, explain: bool, as_json: bool) -> None:
     from cooccur.search import Search
 
-    name = model.titles_.title
-    basket, unknown = resolve(Search(model), items)
-    found = model.complete(basket, k)
+    name, search = model.titles_.title, Search(model)
+    basket, unknown = resolve(search, items)
+    found = model.complete(basket, k, exclude=[search.item(item) for item in exclude])
     if not found.basket:
         say("warning: no item of the basket is known; this is what the model suggests to an empty one")
     reasons = [model.explain(found.basket, s.item) for s in found] if explain and found.basket else []

@@ -126,6 +126,7 @@ class Model(ModelView, ABC):
     arrays: ClassVar[Mapping[str, Array]] = {}  # the learned arrays, kept in the model file
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
+    named_ = False  # whether records bore names of items, and the model made use of it
     titles_ = Titles()  # what people call the items; set it to others, and the model file keeps them
 
     @abstractmethod
@@ -179,6 +180,7 @@ class Model(ModelView, ABC):
         self.fingerprint_: str = training.fingerprint()
         self.calibration_: Calibration | None = None  # see `calibrated.py`; it was learned for the model as it was
         self.notes_: dict[str, Any] = {}
+        self.named_ = False
         self._fit(training, progress)
         return self
 
@@ -222,7 +224,11 @@ class Model(ModelView, ABC):
     def complete_batch(
         self, baskets: Any, k: int = 10, *, candidates: Iterable[str] | None = None, exclude: Iterable[str] = ()
     ) -> BatchCompletion:
-        """The k best items of many records; unknown items are left out of the records and listed."""
+        """The k best items of many records; unknown items are left out of the records and listed.
+
+        Nobody is suggested to himself: where the model has learned from records that bear names of items (`named_`),
+        the item whose name a record bears is no candidate for it.
+        """
         _check_k(k)
         known, unknown = self._known(baskets)
         barred = self._barred(candidates, exclude)
@@ -232,6 +238,10 @@ class Model(ModelView, ABC):
         for which, scores in self.blocks(known):
             if barred is not None:
                 scores[:, barred] = np.nan
+            if self.named_ and not known.numbered:
+                own = [(row, self._index[name]) for row, name in enumerate(known.records[which]) if name in self._index]
+                for row, number in own:
+                    scores[row, number] = np.nan
             items[which], values[which] = ops.top_k(scores, width)
         if np.isinf(values).any():
             raise CooccurError(

@@ -264,9 +264,11 @@ class Dem(PseudoLikelihood):
 
     def estimate(self, baskets: Baskets) -> int:
         from cooccur.models.ease import Ease
+        from cooccur.models.links import BYTES_A_LINK
 
-        closed = self.pairs in ("auto", "closed")
-        return super().estimate(baskets) + (Ease().estimate(baskets) if closed else 0)
+        closed = Ease().estimate(baskets) if self.pairs in ("auto", "closed") else 0
+        linked = BYTES_A_LINK * baskets.nnz if self.names and self.pairs == "auto" and not baskets.numbered else 0
+        return super().estimate(baskets) + closed + linked
 
     def _terms(self) -> Terms:
         learned, start = self.pairs == "learned" or self._too_few, STARTS[self._start]

@@ -19,14 +19,16 @@ import numpy as np
 import numpy.typing as npt
 
 from cooccur.baskets import Baskets
-from cooccur.models.base import Progress
+from cooccur.models.base import Model, Progress
 from cooccur.models.graph import Graph
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-ASKED = 5000  # records that are asked whether the names mean anything
+ASKED, AT_ONCE = 5000, 100  # records that are asked whether the names mean anything, and so many at a time
 LEAST, TIMES = 100, 2  # links in them, and how many times as often as by chance
+OWN = 0.01  # share of the named records that hold their own name: with more, pairs are links already
+BYTES_A_LINK = 60  # at the peak
 
 
 @dataclass(eq=False, kw_only=True)
@@ -41,9 +43,13 @@ class Links(Graph):
     name: ClassVar[str] = "links"
     score_is: ClassVar[str] = "links from and to the basket"
 
+    def estimate(self, baskets: Baskets) -> int:
+        return Model.estimate(self, baskets) + BYTES_A_LINK * baskets.nnz
+
     def _fit(self, baskets: Baskets, progress: Progress) -> None:
         W = sum(both(links(baskets, owners(baskets)), baskets))
         W.sort_indices()
+        self.named_ = W.nnz > 0
         self._keep(W, source=0, target=0)
 
 
@@ -88,16 +94,26 @@ def both(A: csr_matrix, baskets: Baskets) -> tuple[csr_matrix, csr_matrix]:
 def meant(baskets: Baskets, owner: npt.NDArray[np.int64]) -> bool:
     """Whether items of a record are linked more often than they would be with the names dealt anew.
 
+    Not where records hold their own names, as a list of friends with oneself: counts of pairs see the links then, and
+    whoever completes such a set has named its owner.
+
     >>> lists = Baskets.from_lists([["0", "1"], ["1", "2"]] * 200, records=[str(number) for number in range(400)])
     >>> owners(lists)[:4].tolist(), meant(lists, owners(lists))
     ([0, 1, 2, -1], False)
     """
     named = np.flatnonzero(owner >= 0)
-    if not len(named):
+    own = np.count_nonzero(np.repeat(owner, baskets.lengths) == baskets.indices)
+    if own >= max(1, OWN * len(named)):
         return False
     rng = np.random.default_rng(0)
-    X = baskets[np.sort(rng.permutation(len(baskets))[:ASKED])].matrix.astype(np.float32)
+    X = baskets[np.sort(rng.permutation(len(baskets))[:ASKED])].matrix
     anew = owner.copy()
     anew[named] = rng.permutation(owner[named])
-    found, chance = (float((X @ links(baskets, who)).multiply(X).sum()) for who in (owner, anew))
+    found, chance = (_linked(X, links(baskets, who)) for who in (owner, anew))
     return found >= max(LEAST, TIMES * chance)
+
+
+def _linked(X: csr_matrix, A: csr_matrix) -> float:
+    """How many pairs of items of a record are linked."""
+    parts = (X[start : start + AT_ONCE] for start in range(0, X.shape[0], AT_ONCE))
+    return sum(float((part @ A).multiply(part).sum()) for part in parts)

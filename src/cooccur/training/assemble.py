@@ -109,6 +109,7 @@ def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Remova
     pairs = support.choose(baskets, model.memory, progress) if chosen else support.NOTHING
     linear = rivals.learn(chosen, baskets, pairs, progress)
     named = links.learn(baskets) if model.names and model.pairs == "auto" else []
+    model.named_ = bool(named)
     linear += named
     progress(0.95, "how much each counts")
     said = [_net_scores(model, net) for net in nets], [part.unseen for part in linear]

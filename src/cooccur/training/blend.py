@@ -26,6 +26,7 @@ Part = Callable[[Removals], Floats]  # (removals, n_items) scores
 
 FIRST = 60
 GRID = 2.0 ** np.arange(-5, 6)
+SILENT = 1e-4  # scores that spread no more are a tie break
 NOISE = 12.0  # percentage points over the root of the removals: a quarter of a standard error; gains below are luck
 
 
@@ -46,7 +47,7 @@ def strengths(parts: Sequence[Part], removals: Removals, even: bool = False) -> 
     cells -= target[:, None, :]  # an item is before the target where the blend of this is above 0
     seen = ~np.isnan(cells[..., 0]).all(axis=1)
     variances = np.nanvar(cells[seen], axis=1)
-    unit = np.sqrt((np.nanmedian if even else np.nanmean)(variances, axis=0)) + 1e-12
+    unit = np.sqrt(_typical(variances) if even else np.nanmean(variances, axis=0)) + 1e-12
     cells /= unit.astype(np.float32)
     if even:
         cells[seen] /= np.sqrt((variances / unit**2).mean(axis=1) + 1e-12).astype(np.float32)[:, None, None]
@@ -68,6 +69,13 @@ def strengths(parts: Sequence[Part], removals: Removals, even: bool = False) -> 
                 best = max(found)
                 a, moved = trials[found.index(best)], True
     return a / unit, best
+
+
+def _typical(variances: Floats) -> Floats:
+    """(parts,) the median; of a part that is silent in most records, the median of the others."""
+    speaks = variances > SILENT**2
+    heard = np.where(speaks | (speaks.mean(axis=0) > 0.5), variances, np.nan)
+    return np.asarray(np.nan_to_num(np.nanmedian(heard, axis=0)))
 
 
 def _likeliest(cells: Floats) -> Doubles:

@@ -34,23 +34,22 @@ def learn(baskets: Baskets) -> list[Linear]:
         return []
     n = np.maximum(baskets.frequencies, 1)
     c = np.asarray(TIE_BREAK * baskets.frequencies / n.max(), dtype=np.float32)
-    number = {str(baskets.items[i]): int(i) for i in owner[owner >= 0]}
     linking, linked = both(links(baskets, owner), baskets)
-    return [Linking(c, linking, number=number), LinkedBy(c, linked, number=number, n=n)]
+    return [Linking(c, linking, index=baskets.index), LinkedBy(c, linked, index=baskets.index, n=n)]
 
 
 @dataclass(frozen=True, eq=False)
 class Linking(Linear):
-    """`number`: the item of each name that a record bears."""
+    """`index`: the number of each item's name."""
 
-    number: dict[str, int]
+    index: dict[str, int]
 
     def unseen(self, removals: Removals) -> Floats:
         """Without the row of the record itself, should it hold its own name."""
         return self._without(removals.rest, np.ones(len(self.c), dtype=np.float32))
 
     def _own(self, rest: Baskets) -> npt.NDArray[np.int64]:
-        return np.array([self.number.get(name, -1) for name in rest.records], dtype=np.int64)
+        return np.array([self.index.get(name, -1) for name in rest.records], dtype=np.int64)
 
     def _without(self, rest: Baskets, factor: Floats) -> Floats:
         from scipy.sparse import csr_matrix

@@ -13,6 +13,7 @@ same epoch. The value of a winner is the largest of many and flatters it: to mea
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -98,7 +99,8 @@ def tune(
         raise CooccurError(f"{len(baskets)} records are too few to hold some out and learn from the others")
     start = make_model(model).get_params()
     with _quiet():
-        about = {"model": model, "data": baskets.fingerprint(), "seed": seed, "start": start}
+        ids = "" if baskets.numbered else hashlib.sha256("\n".join(baskets.records).encode()).hexdigest()
+        about = {"model": model, "data": baskets.fingerprint(), "ids": ids, "seed": seed, "start": start}
         file = StudyFile(Path(study), about, space) if study is not None else None
         search = _Search(model, space, seed, {name: start[name] for name in space}, learn, removals)
         for trial in file.trials if file else ():
