@@ -121,7 +121,8 @@ TARGETS: dict[str, Target] = {
                 Column("", ("slashdot0902",)),
             ), (*_models(), *NAMED), _LETTERS,
             "The records of these datasets bear names of items. DEM (all rows of it with both pair terms, but "
-            "dem:names=no) and links read them; the others do not, and whose record is completed nobody is told.",
+            "dem:names=no) and links read them; the others do not, nor did theirs. Whose record is completed nobody "
+            "is told.",
         ),
         Target(
             "table4", "Table 4: DEM* of different sizes",
