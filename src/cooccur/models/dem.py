@@ -139,6 +139,8 @@ class PseudoLikelihood(LogOdds, Trained):
 
     def _check_learned(self) -> None:
         sizes = self.sizes_.tolist()
+        if sizes and not self._terms().kinds:
+            raise ValueError(f"hidden layers of {sizes} in a model that has none")
         layers.check(self, sum(sizes[:1]), layers.count(sizes), sum(sizes))
 
     # -- asking -------------------------------------------------------------------------------------
