@@ -68,10 +68,10 @@ def _no_self_loops(baskets: Baskets) -> Baskets:
     import numpy as np
 
     from cooccur.baskets import Baskets
+    from cooccur.models.links import owners
 
-    own = np.array([baskets.index.get(record, -1) for record in baskets.records], dtype=np.int64)
     rows = np.repeat(np.arange(len(baskets)), baskets.lengths)
-    other = own[rows] != baskets.indices
+    other = owners(baskets)[rows] != baskets.indices
     links = Baskets.from_pairs(rows[other], baskets.indices[other], baskets.items, baskets.records)
     return links.filter(min_frequency=1, min_length=1)  # with a self loop alone there is nothing left
 
