@@ -41,7 +41,7 @@ class Links(Graph):
     """
 
     name: ClassVar[str] = "links"
-    score_is: ClassVar[str] = "links from and to the basket"
+    score_is: ClassVar[str] = "sum of links from and to the basket"
 
     def estimate(self, baskets: Baskets) -> int:
         return Model.estimate(self, baskets) + BYTES_A_LINK * baskets.nnz
