@@ -31,7 +31,7 @@ from cooccur.training.energy_learner import EnergyLearner
 from cooccur.training.history import Epoch
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals and forks as POSIX has them")
-RUN = [sys.executable, "-c", "from cooccur.cli import main; raise SystemExit(main())"]
+RUN = [sys.executable, "-m", "cooccur"]
 
 SPECS = [
     "dem:hidden=16,rate=0.02,epochs=4,start=both",  # two nets, and what they are assembled with

@@ -204,7 +204,7 @@ def test_comment_can_be_turned_off() -> None:
 WIDE = " ".join("1" for _ in range(8))
 GUESSES = [
     ("1 2\n3 4\n", "x.dat", "pairs", False, "two columns on the first 2 lines; if each line is one basket,"),
-    ("1 2 3\n4 5\n6\n", "x.dat", "lines", False, "1 to 3 fields a line; if it is a table, say --format pairs,"),
+    ("1 2 3\n4 5\n6\n", "x.dat", "lines", False, "1 to 3 fields a line, parted by spaces; if it is a table,"),
     ("1 2 3\n4 5 1\n", "x.dat", "ratings", False, "3 columns on the first 2 lines, the third a number"),
     (f"{WIDE}\n{WIDE}\n", "x.dat", "wide", False, "8 columns on the first 2 lines, numbers"),
     (f"{WIDE}\n{WIDE}\n".replace(" ", ","), "x.csv", "wide", False, "8 columns on the first 2 lines, numbers"),
@@ -213,7 +213,9 @@ GUESSES = [
     ("userId,movieId\n1,2\n", "x.txt", "csv", True, "columns by the header: record = userId, item = movieId"),
     ("OrderID,Customer,Product,Price\n1,2,x,y\n", "x.csv.gz", "csv", True, "record = OrderID, item = Product"),
     ("a,b\nc,d\n", "x.csv", "csv", False, "no header was found; if the first line is one, say --header"),
-    ("a,b\nc,d,e\nf\n", "x.csv", "lines", False, "1 to 3 fields a line"),
+    ("a,b\nc,d,e\nf\n", "x.csv", "lines", False, "1 to 3 fields a line, parted by commas"),
+    ("use::web|role::app|x\nrole::doc\nrole::lib|x\n", "x.txt", "lines", False, "1 to 3 fields a line, parted by bars"),
+    ("a::b::c\nd::e\n", "x.txt", "lines", False, "2 to 3 fields a line, parted by '::'"),
     ("[1, 2]\n", "x.txt", "jsonl", False, "read as jsonl: the first line starts like JSON"),
     ("1;2,5;3,5\n2;3,5;4,5\n", "x.txt", "lines", False, "3 fields a line"),
     ("u1,2015-01-01 10:00 UTC\nu2,2015-01-01 10:00 UTC\n", "x.txt", "pairs", False, "two columns"),

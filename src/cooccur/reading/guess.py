@@ -158,7 +158,8 @@ def _format(rows: list[list[str]], lines: Sequence[str], separator: str, options
         kind, why = "pairs", seen
     else:
         fewest, most = min(map(len, rows)), max(map(len, rows))
-        kind, why = "lines", f"{fewest} to {most} fields a line" if fewest < most else f"{most} fields a line"
+        many = f"{fewest} to {most}" if fewest < most else str(most)
+        kind, why = "lines", f"{many} fields a line, parted by {_NAMES.get(separator, repr(separator))}"
         other = "if it is a table, say --format pairs, ratings or csv"
     tally.notes.append(f"read as {kind}: {why}; {other}")
     return kind
@@ -167,7 +168,7 @@ def _format(rows: list[list[str]], lines: Sequence[str], separator: str, options
 def _separator(lines: Sequence[str], kind: str | None) -> str:
     """The one that gives most columns to constantly many lines, else the one that most lines have, else spaces.
 
-    Spaces come last: names and dates hold them too.
+    Spaces come last: names and dates hold them too. "::" parts the columns of tables; in baskets it is part of a name.
     """
     candidates = _SEPARATORS[1:] if kind == "csv" else _SEPARATORS
     best, most = "", 1
@@ -177,10 +178,11 @@ def _separator(lines: Sequence[str], kind: str | None) -> str:
             best, most = separator, width
     if best:
         return best
-    having = {c: sum(c in line.strip(BLANK) for line in lines) for c in (*candidates, " ")}
-    common = max(candidates, key=lambda c: having[c])
-    if having[common] and (2 * having[common] >= len(lines) or having[common] >= having[" "]):
-        return common
+    having = {c: sum(c in line.strip(BLANK) for line in lines) for c in (*_SEPARATORS, " ")}
+    for some in (_SEPARATORS[1:], candidates):
+        common = max(some, key=lambda c: having[c])
+        if having[common] and (2 * having[common] >= len(lines) or having[common] >= having[" "]):
+            return common
     return "," if kind == "csv" else " "
 
 
