@@ -62,7 +62,7 @@ def evaluate(
     rows: list[dict[str, Any]] = []
     outcomes: dict[tuple[str, int], Ranks] = {}
     for spec in specs:
-        _compile(spec)
+        compile_model(spec)
     for number in chosen:
         training, test = baskets[numbers != number], removals[of_fold == number]
         for spec, label in zip(specs, labels, strict=True):
@@ -70,9 +70,9 @@ def evaluate(
             progress(done, f"fold {number}, {label}")
             won = _tune(spec, training, trials[spec], seed, progress, done, parts) if trials[spec] else None
             if won is None:
-                row, ranks = _one(spec, training, test, ks, progress, done, parts)
+                row, ranks = one_fold(spec, training, test, ks, progress, done, parts)
             else:
-                row, ranks = _one(won["spelling"], training, test, ks, progress, done + 0.9 / parts, 10 * parts)
+                row, ranks = one_fold(won["spelling"], training, test, ks, progress, done + 0.9 / parts, 10 * parts)
                 row |= {"label": label, "tuned": won}
             rows.append({"dataset": dataset, **row, "fold": number})
             outcomes[label, number] = ranks
@@ -132,7 +132,7 @@ def _tune(
     }  # fmt: skip
 
 
-def _one(
+def one_fold(
     label: str, training: Baskets, test: Removals, ks: Sequence[int], progress: Progress, done: float, parts: int
 ) -> tuple[dict[str, Any], Ranks]:
     """Fit and rank one model on one fold."""
@@ -149,7 +149,7 @@ def _one(
     return row | {"peak_mb": max(fitting.peak_mb, ranking.peak_mb)}, ranks
 
 
-def _compile(label: str) -> None:
+def compile_model(label: str) -> None:
     """Run the model once on a handful of records, so that compiling is not counted as learning."""
     tiny = Baskets.from_lists([["a", "b"], ["b", "c"], ["a", "b", "c"]] * 4)
     model = make_model(label)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import re
 import statistics
 import textwrap
@@ -19,9 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cooccur.errors import CooccurError, ParameterError
+from cooccur.evaluation.forms import aligned, code, pipes, plain, seconds, tex
 from cooccur.files import whole
 
 if TYPE_CHECKING:
@@ -182,7 +180,7 @@ def _columns(result: Result) -> list[tuple[str, list[_Cell]]]:
         columns += [(f"{_title(top)} seen", _cells(summary, f"{top}_seen", "mean")) for top in tops]
     columns += [
         ("MRR", _cells(summary, "mrr", "mean")),
-        ("seconds", _cells(summary, "seconds", "mean", lowest=True, form=_seconds)),
+        ("seconds", _cells(summary, "seconds", "mean", lowest=True, form=seconds)),
         ("peak MB", _cells(summary, "peak_mb", "max", lowest=True, form="{:,.0f}".format)),
     ]
     return [(title, cells) for title, cells in columns if any(cell.value != "-" for cell in cells)]
@@ -272,9 +270,9 @@ def _markdown(result: Result) -> str:
     def cell(c: _Cell) -> str:
         return (f"**{c.value}**" if c.best else c.value) + _behind(c, " ± ", " <sup>{}</sup>")
 
-    parts = [_pipes(*_main(result, cell, _code), left=2), " ".join(_caption(result, best="bold"))]
+    parts = [pipes(*_main(result, cell, code), left=2), " ".join(_caption(result, best="bold"))]
     for heading, table in _comparisons(result):
-        parts += [f"{heading}:", _pipes(_COMPARISON, table, left=1)]
+        parts += [f"{heading}:", pipes(_COMPARISON, table, left=1)]
     run = result.get("run", {})
     if run.get("command"):
         parts.append(f"How to run it again:\n\n```sh\n{run['command']}\n```")
@@ -289,9 +287,9 @@ def _text(result: Result) -> str:
         return "*" * c.best + c.value + _behind(c, " ±", " {}")
 
     header, rows = _main(result, cell, str)
-    parts = [_aligned(header, rows, left=2), "\n".join(textwrap.fill(x, 100) for x in _caption(result, best="*"))]
+    parts = [aligned(header, rows, left=2), "\n".join(textwrap.fill(x, 100) for x in _caption(result, best="*"))]
     for heading, table in _comparisons(result):
-        parts.append(f"{heading}\n\n{_aligned(_COMPARISON, table, left=1)}")
+        parts.append(f"{heading}\n\n{aligned(_COMPARISON, table, left=1)}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -299,14 +297,14 @@ def _latex(result: Result) -> str:
     def cell(c: _Cell) -> str:
         return (rf"\textbf{{{c.value}}}" if c.best else c.value) + _behind(c, r" $\pm$ ", r"\textsuperscript{{{}}}")
 
-    header, rows = _main(result, cell, _tex)
+    header, rows = _main(result, cell, tex)
     command = " ".join(str(result.get("run", {}).get("command", "")).split())  # a line break would end the comment
     lines = [
         *([f"% {command}"] if command else []),
         r"% needs \usepackage{booktabs}",
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{_tex(' '.join(_caption(result, best='bold')))}}}",
+        rf"\caption{{{tex(' '.join(_caption(result, best='bold')))}}}",
         rf"\begin{{tabular}}{{ll{'r' * (len(header) - 2)}}}",
         r"\toprule",
         " & ".join(header) + r" \\",
@@ -320,7 +318,7 @@ def _latex(result: Result) -> str:
 
 
 def _csv(result: Result) -> str:
-    rows = [{k: v for k, v in row.items() if k != "params"} | {"model": _word(row)} for row in _plain(result["rows"])]
+    rows = [{k: v for k, v in row.items() if k != "params"} | {"model": _word(row)} for row in plain(result["rows"])]
     file = io.StringIO()
     writer = csv.DictWriter(file, sorted({key for row in rows for key in row}, key=_place), lineterminator="\n")
     writer.writeheader()
@@ -330,7 +328,7 @@ def _csv(result: Result) -> str:
 
 
 def _json(result: Result) -> str:
-    return json.dumps(_plain(result), indent=2, allow_nan=False) + "\n"
+    return json.dumps(plain(result), indent=2, allow_nan=False) + "\n"
 
 
 # -- small things -----------------------------------------------------------------------------------
@@ -346,8 +344,8 @@ def _summary(folds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         values = [fold[metric] for fold in folds if fold.get(metric) is not None]
         result[f"{metric}_mean"] = statistics.fmean(values) if values else None
         result[f"{metric}_std"] = statistics.stdev(values) if len(values) > 1 else None
-    seconds = [(fold.get("fit_seconds") or 0) + (fold.get("predict_seconds") or 0) for fold in folds]
-    result["seconds_mean"] = statistics.fmean(seconds)
+    spent = [(fold.get("fit_seconds") or 0) + (fold.get("predict_seconds") or 0) for fold in folds]
+    result["seconds_mean"] = statistics.fmean(spent)
     result["peak_mb_max"] = max((fold["peak_mb"] for fold in folds if fold.get("peak_mb") is not None), default=None)
     return result
 
@@ -366,30 +364,6 @@ def _main(
 
 def _behind(c: _Cell, plus_minus: str, letters: str) -> str:
     return f"{plus_minus}{c.std}" * bool(c.std) + letters.format(c.letters) * bool(c.letters)
-
-
-def _padded(header: list[str], rows: list[list[str]], left: int) -> list[list[str]]:
-    """All cells of a column as wide as the widest; the first `left` columns flush left, the figures flush right."""
-    table = [header, *rows]
-    widths = [max(3, *(len(row[j]) for row in table)) for j in range(len(header))]
-    return [
-        [
-            text.ljust(width) if j < left else text.rjust(width)
-            for j, (text, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        for row in table
-    ]
-
-
-def _pipes(header: list[str], rows: list[list[str]], left: int) -> str:
-    first, *rest = _padded(header, rows, left)
-    rule = ["-" * (len(text) - 1) + "-:"[j >= left] for j, text in enumerate(first)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in (first, rule, *rest))
-
-
-def _aligned(header: list[str], rows: list[list[str]], left: int) -> str:
-    first, *rest = _padded(header, rows, left)
-    return "\n".join("  ".join(row).rstrip() for row in (first, ["-" * len(text) for text in first], *rest))
 
 
 def _letter(number: int) -> str:
@@ -418,39 +392,10 @@ def _title(metric: str) -> str:
     return metric.replace("top", "Top@")
 
 
-def _seconds(value: float) -> str:
-    return f"{value:.2f}" if value < 1 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
-
-
 def _p(value: float) -> str:
     return "<0.0001" if value < 0.00005 else f"{value:.4f}"
-
-
-def _code(text: str) -> str:
-    return "`" + text.replace("`", "'").replace("|", r"\|") + "`"
-
-
-_TEX = {c: rf"\{c}" for c in "&%$#_{}"} | {"<": "$<$", ">": "$>$", "±": r"$\pm$"}
-_TEX |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-
-
-def _tex(text: str) -> str:
-    return "".join(_TEX.get(character, character) for character in text)
 
 
 def _place(column: str) -> tuple[int, int, str]:
     stem, digits = re.sub(r"\d+", "", column), re.sub(r"\D+", "", column)
     return (_ORDER.index(stem) if stem in _ORDER else len(_ORDER), int(digits or 0), column)
-
-
-def _plain(value: Any) -> Any:
-    """Only what JSON knows: numpy's types made Python's, and None for a number that is none."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, (np.ndarray, np.generic)):
-        return _plain(value.tolist())
-    if isinstance(value, (list, tuple)):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return str(value) if isinstance(value, Path) else value

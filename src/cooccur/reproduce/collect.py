@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from cooccur.errors import CooccurError
+from cooccur.evaluation.forms import plain
 from cooccur.evaluation.metrics import top_at
-from cooccur.evaluation.report import ALPHA, _plain, summarise_rows
+from cooccur.evaluation.report import ALPHA, summarise_rows
 from cooccur.evaluation.significance import compare, holm
 from cooccur.reproduce.plan import Column, Settings, Table, identity, printed, row_title
 from cooccur.reproduce.store import Store, unpack
@@ -37,8 +38,8 @@ def collect(table: Table, settings: Settings, store: Store, command: str = "") -
         "made": _made(columns), "finished": sum(row["folds"] for column in columns for row in column["rows"]),
         "units": sum(len(column["rows"]) for column in columns if column["dataset"] is not None) * len(settings.run),
     }  # fmt: skip
-    plain: Document = _plain(result)
-    return plain
+    document: Document = plain(result)
+    return document
 
 
 def _column(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
-from cooccur.evaluation.report import _pipes
+from cooccur.evaluation.forms import pipes
 from cooccur.files import whole
 from cooccur.reproduce.render import markdown
 
@@ -36,7 +36,7 @@ def write(results: Sequence[Document], folder: Path, command: str) -> Path:
 def headline(results: Sequence[Document]) -> str:
     """A row for each dataset on which DEM and a peer have finished."""
     header = ["Top@1 / Top@10", "folds", "best peer", "", "stack", "DEM", "unnamed", "lead", "p"]
-    return _pipes(header, list(_rows(results)), left=1)
+    return pipes(header, list(_rows(results)), left=1)
 
 
 def _rows(results: Sequence[Document]) -> Iterator[list[str]]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cooccur.evaluation.report import _code, _pipes, _seconds, _tex
+from cooccur.evaluation.forms import code, pipes, seconds, tex
 from cooccur.files import whole
 from cooccur.reproduce.paper import COUNTS, MACHINE
 
@@ -45,7 +45,7 @@ def markdown(result: Document) -> str:
         parts += [f"## {heading(column)}", *notes(column)]
         if column["dataset"] is not None:
             header, rows = _cells(result, column, _Markdown)
-            parts.append(_pipes(header, rows, left=_texts(header)))
+            parts.append(pipes(header, rows, left=_texts(header)))
     if result["command"]:
         parts.append(f"```sh\n{result['command']}\n```")
     if result["made"]:
@@ -63,7 +63,7 @@ def latex(result: Document) -> str:
         left = _texts(header)
         words = " ".join([f"{title(result)}; {heading(column)}.", *notes(column), *caption(result, "bold")])
         lines += [
-            r"\begin{table}", r"\centering", rf"\caption{{{_letters_tex(_tex(words))}}}",
+            r"\begin{table}", r"\centering", rf"\caption{{{_letters_tex(tex(words))}}}",
             rf"\begin{{tabular}}{{{'l' * left + 'r' * (len(header) - left)}}}", r"\toprule",
             " & ".join(header) + r" \\", r"\midrule", *(" & ".join(row) + r" \\" for row in rows),
             r"\bottomrule", r"\end{tabular}", r"\end{table}",
@@ -133,15 +133,15 @@ class _Markdown:
     best: Callable[[str], str] = "**{}**".format
     behind: Callable[[str], str] = " <sup>{}</sup>".format
     plus_minus = " ± "
-    code = staticmethod(_code)
+    code = staticmethod(code)
     text = staticmethod(str)
 
 
 class _Latex:
     best: Callable[[str], str] = r"\textbf{{{}}}".format
     plus_minus = r" $\pm$ "
-    code = staticmethod(_tex)
-    text = staticmethod(_tex)
+    code = staticmethod(tex)
+    text = staticmethod(tex)
 
     @staticmethod
     def behind(letters: str) -> str:
@@ -170,10 +170,10 @@ def _cells(result: Document, column: Document, form: Form) -> tuple[list[str], l
         columns.append((f"{name} ours", _ours(ours, metric, letters, form)))
         if column["data"] and column["data"]["unseen"] >= UNSEEN:
             columns.append((f"{name} seen", _ours(ours, f"{metric}_seen", [""] * len(rows), form)))
-    seconds = [one.get("seconds") for one in theirs]
-    if any(seconds):
-        columns.append(("s theirs", ["-" if value is None else f"{value:,.0f}" for value in seconds]))
-    columns.append(("s ours", [_seconds(one["seconds_mean"]) if one else "-" for one in ours]))
+    spent = [one.get("seconds") for one in theirs]
+    if any(spent):
+        columns.append(("s theirs", ["-" if value is None else f"{value:,.0f}" for value in spent]))
+    columns.append(("s ours", [seconds(one["seconds_mean"]) if one else "-" for one in ours]))
     if any(row["folds"] < result["folds"] for row in rows):
         columns.append(("folds", [f"{row['folds']} of {result['folds']}" for row in rows]))
     return [form.text(name) for name, _ in columns], [list(row) for row in zip(*(c for _, c in columns), strict=True)]

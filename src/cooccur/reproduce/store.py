@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from cooccur.errors import CooccurError
+from cooccur.evaluation.forms import plain
 from cooccur.evaluation.metrics import Ranks
-from cooccur.evaluation.report import _plain
 from cooccur.files import whole
 
 Key = Mapping[str, Any]
@@ -46,7 +46,7 @@ class Store:
         self.folder = folder
 
     def path(self, key: Key, ending: str = "json") -> Path:
-        digest = hashlib.sha256(json.dumps(_plain(key), sort_keys=True).encode()).hexdigest()[:10]
+        digest = hashlib.sha256(json.dumps(plain(key), sort_keys=True).encode()).hexdigest()[:10]
         fold = "all" if key["fold"] is None else f"fold{key['fold']}"
         return self.folder / _name(key["dataset"]) / f"{_name(key['label'])}.{fold}.{digest}.{ending}"
 
@@ -61,7 +61,7 @@ class Store:
         path = self.path(key)
         try:
             document: dict[str, Any] = json.loads(path.read_bytes())
-            if document["key"] != _plain(key):
+            if document["key"] != plain(key):
                 raise KeyError("key")
         except FileNotFoundError:
             return None
@@ -72,7 +72,7 @@ class Store:
     def write(self, key: Key, document: Mapping[str, Any]) -> None:
         self._make_folder(key)
         with whole(self.path(key)) as file:
-            file.write(json.dumps(_plain({"key": key, **document}), allow_nan=False).encode())
+            file.write(json.dumps(plain({"key": key, **document}), allow_nan=False).encode())
 
     @contextlib.contextmanager
     def locked(self, key: Key) -> Iterator[bool]:

@@ -17,10 +17,9 @@ import numpy as np
 from cooccur.baskets import Baskets
 from cooccur.datasets import DATASETS, load
 from cooccur.errors import CooccurError
-from cooccur.evaluation.protocol import _one
-from cooccur.evaluation.removal import Removals, fold_numbers, hold_out, rank, remove_items
+from cooccur.evaluation.protocol import compile_model, one_fold
+from cooccur.evaluation.removal import Removals, fold_numbers, hold_out, remove_items
 from cooccur.measure import threads, versions
-from cooccur.models import make_model
 from cooccur.models.base import Progress, silent
 from cooccur.reproduce.plan import Unit, identity
 from cooccur.reproduce.store import Store, pack
@@ -111,12 +110,12 @@ def _unit(unit: Unit, baskets: Baskets, store: Store, compiled: set[str], progre
     removals = remove_items(baskets, seed=unit.seed)
     training, test = baskets[numbers != unit.fold], removals[numbers[removals.record] == unit.fold]
     for label in set(unit.candidates) - compiled:
-        _compile(label)
+        compile_model(label)
         compiled.add(label)
     choices = _choices(unit, training, store, progress) if len(unit.candidates) > 1 else []
     chosen = max(choices, key=lambda choice: choice["value"])["label"] if choices else unit.candidates[0]
     parts = len(unit.candidates) + (len(unit.candidates) > 1)
-    row, ranks = _one(chosen, training, test, KS, progress, 1 - 1 / parts, parts)
+    row, ranks = one_fold(chosen, training, test, KS, progress, 1 - 1 / parts, parts)
     return made | {"chosen": chosen, "choices": choices, "row": row, "ranks": pack(ranks, max(KS))} | _now()
 
 
@@ -150,23 +149,12 @@ def _choices(unit: Unit, training: Baskets, store: Store, progress: Progress) ->
 
 
 def _choice(label: str, learn: Baskets, removals: Removals, progress: Progress) -> dict[str, Any]:
-    row, _ = _one(label, learn, removals, KS, progress, 0.0, 1)
+    row, _ = one_fold(label, learn, removals, KS, progress, 0.0, 1)
     seconds = row["fit_seconds"] + row["predict_seconds"]
     return {
         "label": label, "value": row["top1"] + row["top10"], "top1": row["top1"], "top10": row["top10"],
         "seconds": seconds,
     }  # fmt: skip
-
-
-def _compile(label: str) -> None:
-    """Run the model once on a handful of records, so that compiling is not counted as learning."""
-    tiny = Baskets.from_lists([["a", "b"], ["b", "c"], ["a", "b", "c"]] * 4)
-    model = make_model(label)
-    if "epochs" in model.get_params():
-        model.set_params(epochs=1)
-    rank(model.fit(tiny), remove_items(tiny))
-    if getattr(getattr(model, "history_", None), "interrupted", False):
-        raise KeyboardInterrupt  # caught in `fit`, but meant for the whole run
 
 
 def _some(baskets: Baskets, records: int, items: int) -> Baskets:
