@@ -2,7 +2,7 @@
 
     python benchmarks/other_data.py tags Packages > tags.txt           # the tags of each package of a distribution
     python benchmarks/other_data.py depends Packages > depends.csv     # what each package needs: record, item
-    python benchmarks/other_data.py imports FOLDER > imports.txt       # what each Python file below FOLDER imports
+    python benchmarks/other_data.py imports FOLDER ... > imports.txt   # what each Python file there imports
     bible -f gen1:1-rev22:21 | python benchmarks/other_data.py verses > verses.txt  # the words of each verse
 
 `Packages` is the list of packages that apt reads, unpacked; `bible` is in Debian's bible-kjv.
@@ -29,8 +29,8 @@ def depends(packages: str) -> Iterator[str]:
             yield f"{package['Package']},{name}"
 
 
-def imports(folder: str) -> Iterator[str]:
-    for path in sorted(Path(folder).rglob("*.py")):
+def imports(*folders: str) -> Iterator[str]:
+    for path in sorted(path for folder in folders for path in Path(folder).rglob("*.py")):
         try:
             tree = ast.parse(path.read_text(encoding="utf-8"))
         except (SyntaxError, ValueError):

@@ -13,7 +13,7 @@ import torch
 from contract import TOY, Contract, fitted, shop
 from cooccur.baskets import Baskets
 from cooccur.errors import InputError, ParameterError
-from cooccur.evaluation.removal import hold_out
+from cooccur.evaluation.removal import hold_out, remove_items
 from cooccur.models import dem, make_model
 from cooccur.models.dem import Dem
 from cooccur.models.fvbm import Fvbm
@@ -189,6 +189,30 @@ def test_very_many_records_and_items_learn_from_drawn_absent_items(monkeypatch: 
     drawn.clear()
     make_model("dem:hidden=16,pairs=no,negatives=0,epochs=2").fit(train)
     assert set(drawn) == {0}  # all of them, where that was asked for
+
+
+@pytest.mark.parametrize("records", [1, dem.FEWEST - 1, dem.FEWEST, 60, 200])
+def test_few_records(records: int) -> None:
+    """Too few to weigh nets on: the pair term alone, chosen on the training records; too few for that: learned."""
+    train, test = shop()
+    few = train[np.flatnonzero(train.lengths >= 2)[:records]]
+    model = make_model("dem").fit(few)
+    stack = records >= dem.FEWEST
+    assert len(model.strengths_) == (3 if stack else 1)
+    assert bool(model.R_.shape[1]) != stack
+    assert (model.calibration_ is not None) == stack
+    assert np.isfinite(model.log_odds(test[:50])).all()
+
+
+def test_with_few_records_dem_keeps_up_with_its_rivals() -> None:
+    train, test = shop()
+    few, asked = train[:200], remove_items(test, seed=3)
+    value = {
+        spec: sum(validate(make_model(spec).fit(few)._scores, asked))
+        for spec in ("dem", "ease", "edlae", "lwcvg", "fvbm")
+    }
+    print(value)
+    assert value["dem"] > max(value.values()) - 2
 
 
 def test_support_within_a_budget() -> None:

@@ -49,6 +49,7 @@ SEVERAL = {"all": ("calm", "bold", "free"), "both": ("calm", "bold")}
 FREE, FREE_EPOCHS = layers.Kind("relu", 0.0), 20
 AFFORDABLE = 1e10  # records x items that all epochs together go through; where that is less than the epochs asked for:
 FEW_EPOCHS, DRAWN = 8, 3000  # so many epochs, and so many absent items a step
+FEWEST = 20  # records that a pair term is chosen on
 
 
 @dataclass(frozen=True)
@@ -217,7 +218,9 @@ class Dem(PseudoLikelihood):
     }  # fmt: skip
 
     hidden: str = parameter(
-        "128", "widths of the hidden layers, as in 32x16; none: no hidden layer", search=["64", "128", "256", "128x64"]
+        "128",
+        "widths of the hidden layers, as in 32x16; none, or below 250 records: no hidden layer",
+        search=["64", "128", "256", "128x64"],
     )
     units: str = parameter("tanh", "f of the hidden units, but for a free start", choices=("tanh", "sigmoid"))
     spread: float = parameter(
@@ -298,11 +301,13 @@ class Dem(PseudoLikelihood):
         from cooccur.training.assemble import Net, assemble
 
         learn, removals = self._hold_out(baskets)
-        self._too_few = removals is None and self.pairs not in ("learned", "no")
+        chosen = self.pairs not in ("learned", "no")
+        self._too_few = chosen and (not self.validation or int((baskets.lengths >= 2).sum()) < FEWEST)
         self.strengths_ = np.ones(1, dtype=np.float32)
         self._net = 0
         starts = SEVERAL.get(self.start, (self.start,))
-        if removals is None or self.pairs == "learned" or (self.pairs == "no" and not self.widths()):
+        nets_too = removals is not None and bool(self.widths())  # there are records to weigh them on
+        if self._too_few or not (chosen or (self.pairs == "no" and nets_too)):
             self._begin("bold" if "bold" in starts else self.start)
             super()._fit(baskets, progress)
             return
@@ -312,7 +317,7 @@ class Dem(PseudoLikelihood):
             # few epochs of one net, whose rate falls to the end of them
             epochs, schedule, starts, self._drawn = min(epochs, FEW_EPOCHS), "linear", starts[:1], DRAWN
         nets, stopped = [], None
-        for number, start in enumerate(starts * self.nets if self.widths() else ()):
+        for number, start in enumerate(starts * self.nets if nets_too else ()):
             self._net, self._alone = number, True
             self._begin(start)
             falls = start == "free" and schedule == "plateau"  # what this gains comes with its last epochs

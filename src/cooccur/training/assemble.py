@@ -98,8 +98,9 @@ def join(nets: Sequence[Net], strengths: Sequence[float]) -> Net:
     return Net(_float(b), E, _float(R), _float(np.concatenate(inner)), sizes, free)
 
 
-def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Removals, progress: Progress) -> None:
-    """Put a DEM together: `nets` have learned from `baskets` without the records of the `removals`."""
+def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Removals | None, progress: Progress) -> None:
+    """Put a DEM together: `nets` have learned from `baskets` without the records of the `removals`. Where none were
+    held out there are no nets, and the rivals are asked about the training records, which they forget."""
     chosen = rivals.names(model.pairs, int(np.count_nonzero(baskets.frequencies)))
     if len(nets) == 1 and not chosen and not nets[0].free.any():
         return  # it has learned log-odds
@@ -113,11 +114,13 @@ def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Remova
     linear += named
     progress(0.95, "how much each counts")
     said = [_net_scores(model, net) for net in nets], [part.unseen for part in linear]
-    own, others = _strengths(*said, _asked(baskets, model.random_state), removals, even=bool(named))
+    asked = _asked(baskets, model.random_state)
+    held = asked if removals is None else removals
+    own, others = _strengths(*said, asked, held, even=bool(named))
     counts = [number for number, strength in enumerate(own) if strength]
     levels = [said[0][number] for number in counts] if any(nets[number].free.any() for number in counts) else []
     phi = _sum([*said[0], *said[1]], [*own, *others])
-    tau, kappa, lifts, model.calibration_ = _temper(phi, levels, removals.complete())
+    tau, kappa, lifts, model.calibration_ = _temper(phi, levels, held.complete())
     model.strengths_ = _float([*own, *others])
 
     kept = [(nets[number], tau * own[number]) for number in counts]
