@@ -1,4 +1,4 @@
-"""Real sets from what a Debian machine has at hand, to try models on data that no choice was made with.
+"""Real sets from what a Debian machine has at hand, to try models on data that they were not made with.
 
     python benchmarks/other_data.py tags Packages > tags.txt           # the tags of each package of a distribution
     python benchmarks/other_data.py depends Packages > depends.csv     # what each package needs: record, item
@@ -30,7 +30,7 @@ def depends(packages: str) -> Iterator[str]:
 
 
 def imports(*folders: str) -> Iterator[str]:
-    for path in sorted(path for folder in folders for path in Path(folder).rglob("*.py")):
+    for path in sorted(path for folder in folders for path in Path(folder).rglob("*.py") if path.is_file()):
         try:
             tree = ast.parse(path.read_text(encoding="utf-8"))
         except (SyntaxError, ValueError):

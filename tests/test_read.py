@@ -215,6 +215,7 @@ GUESSES = [
     ("a,b\nc,d\n", "x.csv", "csv", False, "no header was found; if the first line is one, say --header"),
     ("a,b\nc,d,e\nf\n", "x.csv", "lines", False, "1 to 3 fields a line, parted by commas"),
     ("use::web|role::app|x\nrole::doc\nrole::lib|x\n", "x.txt", "lines", False, "1 to 3 fields a line, parted by bars"),
+    ("1::2::3\n4::5\n6::7,8\n9::1::2\n", "x.txt", "lines", False, "parted by '::'"),
     ("a::b::c\nd::e\n", "x.txt", "lines", False, "2 to 3 fields a line, parted by '::'"),
     ("[1, 2]\n", "x.txt", "jsonl", False, "read as jsonl: the first line starts like JSON"),
     ("1;2,5;3,5\n2;3,5;4,5\n", "x.txt", "lines", False, "3 fields a line"),
@@ -233,6 +234,12 @@ def test_guesses_are_told(text: str, name: str, format: str, header: bool, note:
     assert note in " ".join(report.notes)
     assert format in FORMATS
     assert len(str(report).splitlines()) <= 3
+
+
+def test_two_colons_part_the_columns_of_a_table_with_bad_lines() -> None:
+    ragged = "u1::Toy, The\nu1::Heat::x\nu2::Alien, 3\nu2::Heat\n"
+    baskets = read(io.StringIO(ragged), format="pairs", skip_bad=True)
+    assert {"Toy, The", "Alien, 3"} <= set(baskets.items)
 
 
 def test_what_is_told_is_not_noted(tmp_path: Path) -> None:

@@ -81,6 +81,7 @@ class Trained(Model):
         """Learn from records. A callback is given every finished `Epoch`; one that returns True ends the training.
         A `checkpoint` (`cooccur.training.checkpoint`) keeps where it is, so that a fit that was killed can go on."""
         self._callbacks, self._checkpoint = callbacks, checkpoint
+        vars(self).pop("history_", None)  # of an earlier fit
         try:
             return super().fit(baskets, progress=progress)
         finally:

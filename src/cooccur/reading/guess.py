@@ -168,7 +168,8 @@ def _format(rows: list[list[str]], lines: Sequence[str], separator: str, options
 def _separator(lines: Sequence[str], kind: str | None) -> str:
     """The one that gives most columns to constantly many lines, else the one that most lines have, else spaces.
 
-    Spaces come last: names and dates hold them too. "::" parts the columns of tables; in baskets it is part of a name.
+    Spaces come last: names and dates hold them too. In baskets "::" may be part of a name
+    (`role::program|use::web`), so there another one that half of the lines have is preferred to it.
     """
     candidates = _SEPARATORS[1:] if kind == "csv" else _SEPARATORS
     best, most = "", 1
@@ -179,10 +180,12 @@ def _separator(lines: Sequence[str], kind: str | None) -> str:
     if best:
         return best
     having = {c: sum(c in line.strip(BLANK) for line in lines) for c in (*_SEPARATORS, " ")}
-    for some in (_SEPARATORS[1:], candidates):
-        common = max(some, key=lambda c: having[c])
-        if having[common] and (2 * having[common] >= len(lines) or having[common] >= having[" "]):
-            return common
+    common = max(candidates, key=lambda c: having[c])
+    if common == "::" and kind in (None, "lines"):
+        other = max(candidates[1:], key=lambda c: having[c])
+        common = other if 2 * having[other] >= len(lines) else common
+    if having[common] and (2 * having[common] >= len(lines) or having[common] >= having[" "]):
+        return common
     return "," if kind == "csv" else " "
 
 

@@ -7,9 +7,11 @@ records bear names of items) from all records.
 A rival can be asked of any record what it would say had it not learned from it (`linear.py`), so what the rivals count
 among themselves is chosen (`blend.py`) on thousands of training records, and what the nets add to their sum on the
 records that were held out from the nets: but for noise, a DEM is at least as good as each of its rivals alone.
+Where records are too few to hold some out there are no nets, and popularity is one more rival.
 Everything is folded into one b, R0 and R, and what changes no ranking makes the log-odds as likely as they can be on
-the held-out records: tau and kappa, and where a free net takes part l_n. Such a net says which item is missing and not
-whether one is, so the level of its scores means nothing. m_n(v) is the mean over all items of b_n + R_n . h_n.
+the held-out records (or on the training records, which the rivals forget): tau and kappa, and where a free net takes
+part l_n. Such a net says which item is missing and not whether one is, so the level of its scores means nothing.
+m_n(v) is the mean over all items of b_n + R_n . h_n.
 
 Learning the hidden layers on top of a rival's own (leave-one-out) scores was tried and was worse: see the experiments.
 """
@@ -109,6 +111,7 @@ def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Remova
     model.columns_, model.weights_ = support.NOTHING.columns, support.NOTHING.counts
     pairs = support.choose(baskets, model.memory, progress) if chosen else support.NOTHING
     linear = rivals.learn(chosen, baskets, pairs, progress)
+    linear += [rivals.popular(baskets)] if removals is None else []
     named = links.learn(baskets) if model.names and model.pairs == "auto" else []
     model.named_ = bool(named)
     linear += named
@@ -156,7 +159,7 @@ def _asked(baskets: Baskets, seed: int) -> Removals:
     """Removals from the training records themselves."""
     fit = np.flatnonzero(baskets.lengths >= 2)
     some = np.sort(np.random.default_rng([seed, 5]).permutation(fit)[:ASKED])
-    return remove_items(baskets[some], max(1, ASKED // len(some)), seed)
+    return remove_items(baskets[some], min(10, max(1, ASKED // len(some))), seed)
 
 
 def _net_scores(model: Dem, net: Net) -> blend.Part:

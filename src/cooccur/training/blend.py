@@ -27,6 +27,7 @@ Part = Callable[[Removals], Floats]  # (removals, n_items) scores
 FIRST = 60
 GRID = 2.0 ** np.arange(-5, 6)
 SILENT = 1e-4  # scores that spread no more are a tie break
+TIE = 1e-5  # in spreads: what is nearer than that is level
 NOISE = 12.0  # percentage points over the root of the removals: a quarter of a standard error; gains below are luck
 
 
@@ -46,8 +47,11 @@ def strengths(parts: Sequence[Part], removals: Removals, even: bool = False) -> 
     cells, target = _cells(parts, removals)
     cells -= target[:, None, :]  # an item is before the target where the blend of this is above 0
     seen = ~np.isnan(cells[..., 0]).all(axis=1)
+    if not seen.any():  # no target has a rival
+        return np.ones(len(parts)), 200.0
     variances = np.nanvar(cells[seen], axis=1)
-    unit = np.sqrt(_typical(variances) if even else np.nanmean(variances, axis=0)) + 1e-12
+    unit = np.sqrt(_typical(variances) if even else np.nanmean(variances, axis=0))
+    unit = np.where(unit > SILENT, unit, 1.0)
     cells /= unit.astype(np.float32)
     if even:
         cells[seen] /= np.sqrt((variances / unit**2).mean(axis=1) + 1e-12).astype(np.float32)[:, None, None]
@@ -99,8 +103,10 @@ def _likeliest(cells: Floats) -> Doubles:
 
 
 def _value(cells: Floats, a: Doubles) -> float:
-    before = (cells @ a.astype(np.float32) > 0).sum(axis=1)
-    return 100 * float((before < 1).mean() + (before < 10).mean())
+    """Ties count in expectation: where nothing connects them, a pair term says the same of all, but for rounding."""
+    ahead, close = cells @ a.astype(np.float32), TIE * max(a)
+    before, level = (ahead > close).sum(axis=1), (np.abs(ahead) <= close).sum(axis=1)
+    return 100 * float(sum(np.clip((k - before) / (level + 1), 0, 1).mean() for k in (1, 10)))
 
 
 def _cells(parts: Sequence[Part], removals: Removals) -> tuple[Floats, Floats]:

@@ -82,6 +82,18 @@ class Counted(Linear):
 
 
 @dataclass(frozen=True, eq=False)
+class Popular(Linear):
+    """No pairs at all: `c` is in how many records each item was, over the highest such number, 1/`step`."""
+
+    step: float
+
+    def unseen(self, removals: Removals) -> Floats:
+        scores = self.scores(removals.rest)
+        scores[np.arange(len(removals)), removals.target] -= self.step
+        return scores
+
+
+@dataclass(frozen=True, eq=False)
 class Closed(Linear):
     """A ridge regression of each item on the others; `diagonal` (n,) of P, 0 where an item takes no part, `means` (n,)
     and what a record of L items weighs, scale * L^-length."""

@@ -21,7 +21,7 @@ from cooccur.models.base import Progress
 from cooccur.models.ease import Ease
 from cooccur.models.edlae import Edlae
 from cooccur.models.graph import LwCvg
-from cooccur.training.linear import TIE_BREAK, Closed, Counted, Linear
+from cooccur.training.linear import TIE_BREAK, Closed, Counted, Linear, Popular
 from cooccur.training.support import Support
 
 if TYPE_CHECKING:
@@ -51,6 +51,15 @@ def learn(chosen: Sequence[str], baskets: Baskets, support: Support, progress: P
         progress(number / len(chosen), f"pairs: {name}")
         found.append(_counts(baskets, support) if name == "counts" else _closed(name, baskets, support))
     return found
+
+
+def popular(baskets: Baskets) -> Linear:
+    """How frequent each item is: where records are few, most pairs never met, and the other rivals are silent."""
+    from scipy.sparse import csr_matrix
+
+    step, n = 1 / max(1, int(baskets.frequencies.max())), baskets.n_items
+    c = np.asarray(step * baskets.frequencies, dtype=np.float32)
+    return Popular(c, csr_matrix((n, n), dtype=np.float32), step=step)
 
 
 def _counts(baskets: Baskets, support: Support) -> Linear:
