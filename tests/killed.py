@@ -61,7 +61,7 @@ def same(one: Model, two: Model) -> bool:
 
 
 def fits(folder: Path, kills: int, rng: np.random.Generator) -> dict[str, object]:
-    baskets = cooccur.planted_shop().sample(500, seed=1)
+    baskets = cooccur.planted_shop().sample(700, seed=1)
     file, run = folder / "shop.model", folder / "run"
     new, old = cooccur.make_model(SPEC).fit(baskets), cooccur.make_model("popularity").fit(baskets)
 

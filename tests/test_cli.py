@@ -232,7 +232,7 @@ def test_the_reader_has_gone(arguments: list[str]) -> None:
 @POSIX
 def test_head_gets_its_line() -> None:
     done = subprocess.run(
-        ["bash", "-c", '"$0" -c "$1" models | head -1', sys.executable, RUN[2]], capture_output=True, text=True
+        ["bash", "-c", '"$0" -m cooccur models | head -1', sys.executable], capture_output=True, text=True
     )
     assert (done.stdout, done.stderr) == ("popularity   L1  score: records with the item\n", "")
 
