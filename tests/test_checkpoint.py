@@ -31,7 +31,7 @@ from cooccur.training.energy_learner import EnergyLearner
 from cooccur.training.history import Epoch
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals and forks as POSIX has them")
-RUN = [sys.executable, "-m", "cooccur"]
+RUN = [sys.executable, "-c", "import sys; from cooccur.cli import main; sys.exit(main())"]
 
 SPECS = [
     "dem:hidden=16,rate=0.02,epochs=4,start=both",  # two nets, and what they are assembled with

@@ -28,7 +28,7 @@ from cooccur.near import near_names
 from cooccur.reading import read_report
 from cooccur.synthetic import planted_shop
 
-RUN = [sys.executable, "-m", "cooccur"]
+RUN = [sys.executable, "-c", "import sys; from cooccur.cli import main; sys.exit(main())"]
 HEAVY = ("numpy", "scipy", "numba", "polars", "torch", "safetensors")
 NAMES = ", ".join(datasets.DATASETS)
 POSIX = pytest.mark.skipif(os.name == "nt", reason="signals, pipes and terminals of POSIX")

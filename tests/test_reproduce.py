@@ -35,7 +35,7 @@ from cooccur.reproduce.plan import Column, Settings, Table, Unit
 from cooccur.reproduce.store import Store, pack, unpack
 from cooccur.synthetic import planted_shop
 
-RUN = [sys.executable, "-m", "cooccur"]
+RUN = [sys.executable, "-c", "import sys; from cooccur.cli import main; sys.exit(main())"]
 POSIX = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 
 

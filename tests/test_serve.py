@@ -36,7 +36,7 @@ from cooccur.serve.limits import Limits
 from cooccur.serve.state import Keeper
 from cooccur.storage import load, save
 
-RUN = [sys.executable, "-m", "cooccur"]
+RUN = [sys.executable, "-c", "import sys; from cooccur.cli import main; sys.exit(main())"]
 POSIX = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 NAMES = [f"{kind} {number}" for kind in ("tea", "cup", "milk", "sugar") for number in range(10)]
 TITLES = {"tea 0": ("Earl Grey", "drinks"), "cup 1": ("Cup with a rose", None)}

@@ -18,7 +18,7 @@ from cooccur.errors import InputError
 from cooccur.synthetic import planted_shop
 from cooccur.titles import Titles
 
-RUN = [sys.executable, "-m", "cooccur", "shell"]
+RUN = [sys.executable, "-c", "import sys; from cooccur.cli import main; sys.exit(main())", "shell"]
 
 
 @pytest.fixture(scope="module")
