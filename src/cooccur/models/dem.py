@@ -219,7 +219,7 @@ class Dem(PseudoLikelihood):
 
     hidden: str = parameter(
         "128",
-        "widths of the hidden layers, as in 32x16; none, or below 250 records: no hidden layer",
+        "widths of the hidden layers, as in 32x16; none, or too few records to weigh them: no hidden layer",
         search=["64", "128", "256", "128x64"],
     )
     units: str = parameter("tanh", "f of the hidden units, but for a free start", choices=("tanh", "sigmoid"))
