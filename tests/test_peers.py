@@ -23,6 +23,7 @@ from cooccur.models.neighbours import ItemKnn, Rp3Beta
 from cooccur.storage import load
 from cooccur.training.batches import Batch
 from cooccur.training.multvae_learner import MultinomialAutoencoder, MultVaeLearner
+from model_files import apart, together
 
 Matrix = npt.NDArray[np.float64]
 NO_IMPLICIT = "learning iALS needs `pip install cooccur[peers]`"
@@ -218,16 +219,49 @@ def test_without_scaling_it_is_the_package_as_it_is() -> None:
     np.testing.assert_allclose(model.scores(DATA), wanted, atol=1e-4)
 
 
-def test_l2_is_chosen_on_held_out_records(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_weight_of_absence_and_l2_are_chosen_on_held_out_records(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("implicit", reason=NO_IMPLICIT)
-    monkeypatch.setattr(ials_module, "GRID", (0.001, 0.05))  # 0.001 learns the shop's records by heart
-    assert Ials(factors=16, iterations=1).fit(shop()[0][:3000]).l2_.tolist() == [0.05]
-    assert Ials(factors=16, iterations=1, l2=0.2).fit(TOY).l2_.tolist() == [0.2]
+    monkeypatch.setattr(ials_module, "WEIGHTS", (1e-6, 0.3))  # nothing speaks against an absent item
+    monkeypatch.setattr(ials_module, "BOUNDS", (0.001, 0.05))  # 0.001 learns the shop's records by heart
+    records = shop()[0][:3000]
+    chosen = Ials(factors=16, iterations=1).fit(records)
+    assert (chosen.unobserved_.tolist(), chosen.l2_.tolist()) == ([0.3], [0.05])
+    assert chosen.F_.shape == (records.n_items, 16)
+    spelled = Ials(factors=16, iterations=1, unobserved=2, l2=0.2).fit(TOY)
+    assert (spelled.unobserved_.tolist(), spelled.l2_.tolist()) == ([2], [0.2])
+
+
+def test_sparse_records_want_a_small_weight_of_absence() -> None:
+    """300 shelves of ten items, three of them in a record: an absent item is hardly ever one that is not wanted."""
+    pytest.importorskip("implicit", reason=NO_IMPLICIT)
+    rng = np.random.default_rng(0)
+    lists = [[f"{shelf}/{item}" for item in rng.permutation(10)[:3]] for shelf in rng.integers(300, size=6000)]
+    learn, asked = Baskets.from_lists(lists[:5000]), lists[5000:]
+    hits = {}
+    for unobserved in (None, 1.0):
+        model = Ials(factors=64, unobserved=unobserved).fit(learn)
+        found = [model.complete(basket[:2], k=8).items for basket in asked[:300]]
+        hits[unobserved] = np.mean([basket[2] in items for basket, items in zip(asked, found, strict=False)])
+    assert hits[None] > hits[1.0] + 0.1, hits
+
+
+def test_a_file_of_an_earlier_format_has_the_weight_it_was_spelled_with(tmp_path: Path) -> None:
+    pytest.importorskip("implicit", reason=NO_IMPLICIT)
+    model = Ials(factors=3, unobserved=0.7).fit(DATA)
+    path = tmp_path / "ials.model"
+    model.save(path)
+    header, arrays = apart(path.read_bytes())
+    del arrays["model.unobserved_"]
+    path.write_bytes(together(header | {"format": 3}, arrays))
+    np.testing.assert_array_equal(load(path).scores(DATA), model.scores(DATA))
+    path.write_bytes(together(header, arrays))
+    with pytest.raises(CooccurError, match="damaged model file"):
+        load(path)
 
 
 def test_the_order_of_records_changes_rounding_only() -> None:
     pytest.importorskip("implicit", reason=NO_IMPLICIT)
-    one, two = (Ials(factors=4, l2=0.01).fit(baskets).scores(DATA) for baskets in (DATA, DATA[::-1]))
+    one, two = (Ials(factors=4, l2=0.01, unobserved=0.3).fit(baskets).scores(DATA) for baskets in (DATA, DATA[::-1]))
     np.testing.assert_allclose(one, two, atol=1e-4)
 
 

@@ -45,7 +45,7 @@ from cooccur.titles import Titles
 if TYPE_CHECKING:
     from cooccur.training.history import History
 
-FORMAT = 3
+FORMAT = 4
 MOST_HEADER = 16 * 2**20  # bytes: a history of a hundred thousand epochs
 MOST_ARRAYS, MOST_DIMENSIONS = 256, 8
 DTYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "U8": "u1"}
@@ -160,7 +160,7 @@ class ModelFile:
             model.fingerprint_ = str(header["fingerprint"])
             learned = _whole(model, self.under("model."), header.get("half", {}))
             for name, array in model.arrays.items():
-                if array.optional and header["format"] < 3:
+                if array.optional and header["format"] < FORMAT:
                     learned.setdefault(name, np.zeros(0, dtype=array.dtype))
                 setattr(model, name, learned[name])
             _check(model, learned, numbers=verify)

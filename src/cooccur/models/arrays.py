@@ -25,7 +25,7 @@ class Array:
     """One learned array: `low` and `high` hold for each number, and each is less than the dimension `below`.
 
     `pairs` marks the large arrays of pair weights, which a file may keep in half precision. One that is `optional` is
-    not in the files of earlier versions, which had no use for it.
+    not in the files of earlier formats, which had no use for it.
     """
 
     dtype: str

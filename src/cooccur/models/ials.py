@@ -8,7 +8,9 @@
 Unlike `mmmf`, what is present weighs more than what is absent (1 + a against a), so A_v is another matrix for each
 record. The turns are taken by the package `implicit`: its solver has one ridge a call, so records of one length, which
 share theirs, go together. A new record is put in by the same half-turn, a few lines of numpy, without the package.
-No one l2 suits all data (ml-1m 0.003, jester 0.03), so without one it is chosen inside `fit`, as in `mmmf`.
+No one a and l2 suit all data (the best on validation records: ml-1m 0.3 and 0.003, jester 1 and 0.01, epinions 0.0003
+and 0.03), so they are chosen inside `fit`, on held-out records: both with short vectors, where a turn costs next to
+nothing, and l2 again with vectors of full length, which want less of it.
 Cost of a turn: 2 nnz(V) d^2 + (records + items) d^3 / 3; of a question: |I_v| d^2 + d^3 + N d.
 A basket without a known item gets the popularity order.
 """
@@ -18,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -37,8 +40,9 @@ if TYPE_CHECKING:
 
 Matrix = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-GRID = (0.003, 0.01, 0.03, 0.1)  # the l2 to choose from
-FEW_TURNS = 5  # to try one of them
+WEIGHTS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)  # the a to choose from
+BOUNDS = (0.003, 0.01, 0.03, 0.1)  # the l2 to choose from
+FEW_TURNS, FEW_FACTORS = 4, 16  # to try one of them
 CELLS = 2**20  # numbers in the matrices A_v that are made at once
 
 
@@ -58,12 +62,14 @@ class Ials(Model):
         "F_": Array("float32", "N,factors"),
         "gram_": Array("float64", "factors,factors"),
         "l2_": Array("float64", "1", low=1e-9),
+        "unobserved_": Array("float64", "chosen", low=1e-6, optional=True),
     }
 
     factors: int = parameter(64, "length d of the vectors", low=1, high=16_384, search=(16, 256))
-    unobserved: float = parameter(
-        0.3, "weight a of an absent item; a present one weighs 1 + a", low=1e-6, high=1e6, search=(0.01, 3)
-    )
+    unobserved: float | None = parameter(
+        None, "weight a of an absent item, a present one weighs 1 + a; none: chosen on held-out records",
+        low=1e-6, high=1e6, search=(0.0001, 3),
+    )  # fmt: skip
     l2: float | None = parameter(
         None, "bound on both factors; none: chosen on held-out records", low=1e-9, search=(0.001, 0.1)
     )
@@ -77,32 +83,53 @@ class Ials(Model):
 
     def estimate(self, baskets: Baskets) -> int:
         vectors = 16 * self.factors * (len(baskets) + baskets.n_items)
-        return (
-            super().estimate(baskets) + 24 * baskets.nnz + vectors + (memory.loading("numba") if self.l2 is None else 0)
-        )
+        chosen = self.l2 is None or self.unobserved is None
+        return super().estimate(baskets) + 24 * baskets.nnz + vectors + (memory.loading("numba") if chosen else 0)
 
     def _fit(self, baskets: Baskets, progress: Progress) -> None:
         _implicit()  # if it is missing, say so now
-        d = self.factors
+        self._choose(baskets, lambda share, words: progress(share / 2, words))
+        self._learn(baskets, self.factors, self.iterations, lambda share, words: progress((1 + share) / 2, words))
+
+    def _choose(self, baskets: Baskets, progress: Progress) -> None:
+        """Set a and l2: as given, else the best of WEIGHTS and BOUNDS by Top@1 + Top@10 on held-out records."""
+        weights = WEIGHTS if self.unobserved is None else (self.unobserved,)
+        bounds = BOUNDS if self.l2 is None else (self.l2,)
+        learn, removals = hold_out(baskets, share=0.2, seed=self.random_state, at_most=2000, removals=4000)
+        askable = len(removals) > 0 and learn.nnz > 0
+
+        def best(pairs: list[tuple[float, float]], d: int, progress: Progress) -> tuple[float, float]:
+            if not askable or len(pairs) == 1:
+                return pairs[-1]
+            values = []
+            for at, (a, l2) in enumerate(pairs):
+                progress(at / len(pairs), f"trying unobserved = {a:g}, l2 = {l2:g}")
+                self._set(a, l2)
+                self._learn(learn, d, FEW_TURNS, silent)
+                ranks = rank(self, removals)
+                values.append(float(top_at(ranks, 1).mean() + top_at(ranks, 10).mean()))
+            return pairs[int(np.argmax(values))]
+
+        few = min(FEW_FACTORS, self.factors)
+        a, l2 = best(list(product(weights, bounds)), few, lambda share, words: progress(share / 2, words))
+        if self.factors > few:
+            a, l2 = best(
+                [(a, l2) for l2 in bounds], self.factors, lambda share, words: progress((1 + share) / 2, words)
+            )
+        self._set(a, l2)
+
+    def _set(self, a: float, l2: float) -> None:
+        self.unobserved_: Matrix = np.array([a])
+        self.l2_: Matrix = np.array([l2])
+
+    @property
+    def _a(self) -> float:
+        """In files of earlier formats it was not chosen."""
+        return float(self.unobserved_[0]) if len(self.unobserved_) else self.unobserved or WEIGHTS[0]
+
+    def _learn(self, baskets: Baskets, d: int, turns: int, progress: Progress) -> None:
         start = np.random.default_rng(self.random_state).normal(scale=0.1 / np.sqrt(d), size=(baskets.n_items, d))
         F = start.astype(np.float32)
-        l2 = self.l2 or self._choose_l2(baskets, F, lambda share, words: progress(0.6 * share, words))
-        self._learn(baskets, l2, F, self.iterations, lambda share, words: progress(0.6 + 0.4 * share, words))
-
-    def _choose_l2(self, baskets: Baskets, F: Floats, progress: Progress) -> float:
-        """The best of GRID by Top@10 on held-out records; each value starts where the one before it ended."""
-        learn, removals = hold_out(baskets, share=0.2, seed=self.random_state, at_most=2000)
-        if not len(removals) or not learn.nnz:
-            return GRID[-1]
-        hits = []
-        for at, l2 in enumerate(GRID):
-            progress(at / len(GRID), f"trying l2 = {l2:g}")
-            F = self._learn(learn, l2, F, FEW_TURNS, silent)
-            hits.append(top_at(rank(self, removals), 10).mean())
-        return GRID[int(np.argmax(hits))]
-
-    def _learn(self, baskets: Baskets, l2: float, F: Floats, turns: int, progress: Progress) -> Floats:
-        self.l2_: Matrix = np.array([l2])
         solver, threadpool_limits = _implicit()
         V = baskets.matrix
         records, items = self._groups(V), self._groups(V.T.tocsr())
@@ -113,22 +140,21 @@ class Ials(Model):
                 F = self._half_turn(solver, items, Z)
         self.F_: Floats = F
         wide = F.astype(np.float64)
-        self.gram_: Matrix = np.asarray(self.unobserved * (wide.T @ wide))
-        return F
+        self.gram_: Matrix = np.asarray(self._a * (wide.T @ wide))
 
     def _groups(self, V: csr_matrix) -> list[tuple[Ints, csr_matrix, float]]:
         """The rows of each length, and the ridge that they share."""
         return [(rows, V[rows], self._ridge(length, V.shape[1])) for length, rows in _by_length(np.diff(V.indptr))]
 
     def _ridge(self, length: int, width: int) -> float:
-        return float(self.l2_[0] * (length + self.unobserved * width) ** self.scaling)
+        return float(self.l2_[0] * (length + self._a * width) ** self.scaling)
 
     def _half_turn(self, solver: Any, groups: list[tuple[Ints, csr_matrix, float]], F: Floats) -> Floats:
         """Z given F, or F given Z. The package solves A_v / a with the targets 1 + a in place of 1."""
-        a = self.unobserved
-        als = solver(factors=self.factors, alpha=1 + 1 / a)
+        a, d = self._a, F.shape[1]
+        als = solver(factors=d, alpha=1 + 1 / a)
         als.item_factors = F
-        Z = np.empty((sum(len(rows) for rows, _, _ in groups), self.factors), dtype=np.float32)
+        Z = np.empty((sum(len(rows) for rows, _, _ in groups), d), dtype=np.float32)
         for rows, V, ridge in groups:
             als.regularization = ridge / a
             Z[rows] = als.recalculate_user(rows, V) / (1 + a)
@@ -137,9 +163,10 @@ class Ials(Model):
     # -- asking -------------------------------------------------------------------------------------
 
     def _scores(self, baskets: Baskets) -> Floats:
-        Z = np.zeros((len(baskets), self.factors), dtype=np.float32)
+        d = self.F_.shape[1]
+        Z = np.zeros((len(baskets), d), dtype=np.float32)
         for length, alike in _by_length(baskets.lengths):
-            size = max(1, CELLS // (self.factors * max(self.factors, length)))
+            size = max(1, CELLS // (d * max(d, length)))
             for rows in np.split(alike, range(size, len(alike), size)):
                 own = baskets.indices[baskets.indptr[rows][:, None] + np.arange(length)]
                 A, f = self._systems(own)
@@ -152,7 +179,7 @@ class Ials(Model):
         """A_v (records, d, d) and the vectors (records, L, d) of the items `own` (records, L)."""
         f = self.F_[own].astype(np.float64)
         A = self.gram_ + f.transpose(0, 2, 1) @ f
-        A += self._ridge(own.shape[1], len(self.items_)) * np.eye(self.factors)
+        A += self._ridge(own.shape[1], len(self.items_)) * np.eye(len(self.gram_))
         return A, f
 
     def _affinity(self, item: int) -> Floats:
