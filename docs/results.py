@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 RESULTS, README = ROOT / "docs" / "results.md", ROOT / "README.md"
-COMMAND = "reproduce all --no-sweep --render-only -o results"
+COMMAND = "reproduce all --no-sweep --tune 20 --render-only -o results"
 BLOCK = re.compile(r"(?<=<!-- results -->\n)(.*?)(?=\n<!-- /results -->)", re.DOTALL)
 
 

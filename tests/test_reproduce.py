@@ -337,6 +337,33 @@ def test_the_best_on_validation_records_is_chosen_and_test_records_have_no_say(t
     assert choices(Baskets.from_matrix(other, baskets.items), tmp_path / "b") == (chosen, values)
 
 
+def test_tuned_rows_stand_beside_those_that_are_spelled(shop: Path, tmp_path: Path) -> None:
+    """Their figures are those of `evaluate --tune`, and what was finished without them counts."""
+    plain = arguments(shop, tmp_path, "popularity", "lwcvg", "dem:hidden=none", folds=2)
+    assert main(plain) == 0
+    before = files(tmp_path)
+    assert len(before) == 6
+    assert main([*plain, "--tune", "4"]) == 0
+    new = files(tmp_path)
+    assert {name: new[name] for name in before} == before
+    assert len(new) == 8
+    rows = {row["label"]: row for row in table(tmp_path)["columns"][0]["rows"]}
+    assert list(rows) == ["popularity", "lwcvg", "dem:hidden=none", "lwcvg, tuned"]
+    expected = evaluate(read(shop), ["lwcvg"], folds=2, tune=4)
+    found = rows["lwcvg, tuned"]
+    assert [one["top10"] for one in found["each"]] == [row["top10"] for row in expected["rows"]]
+    assert [one["params"] for one in found["each"]] == [row["params"] for row in expected["rows"]]
+    assert all(one["tuned"]["trials"] == 4 for one in found["each"])
+    assert found["ours"]["top10_mean"] > rows["lwcvg"]["ours"]["top10_mean"]
+    text = (tmp_path / "table2.md").read_text()
+    assert "Tuned rows: settings by 4 trials in each fold" in text
+    assert "Sizes were chosen" not in text
+    [line] = [line for line in text.splitlines() if "`lwcvg, tuned`" in line]
+    assert "source=" in line
+    assert main([*plain, "--tune", "5", "--render-only"]) == 0  # another search, of which nothing is finished
+    assert [row["label"] for row in table(tmp_path)["columns"][0]["rows"]] == ["popularity", "lwcvg", "dem:hidden=none"]
+
+
 def test_a_choice_that_is_known_is_not_made_again(tmp_path: Path) -> None:
     baskets = planted_shop().sample(400)
     unit, store = Unit("shop", "any", ("popularity", "cvg"), 0, 4, 0), Store(tmp_path)

@@ -46,6 +46,9 @@ def reproduce(
         bool,
         typer.Option("--sweep/--no-sweep", help="Choose sizes on validation records, or take the models as spelled."),
     ] = True,
+    tune: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Rows of tables 1 to 3 once more, tuned by N trials in each fold.")
+    ] = 0,
     render_only: Annotated[
         bool, typer.Option("--render-only", help="Run nothing; write the tables of what is finished.")
     ] = False,
@@ -65,13 +68,13 @@ def reproduce(
     targets = list(plan.TARGETS) if wanted == Wanted.all else [wanted.value]
     for target in targets:
         figures.check(target)
-    settings = plan.Settings(folds=folds, seed=seed, sweep=sweep, quick=quick)
+    settings = plan.Settings(folds=folds, seed=seed, sweep=sweep, quick=quick, tune=tune)
     store = Store(output / "units")
 
     def at_hand(name: str) -> bool:
         return store.holds(plan.identity(name)) or name not in DATASETS or find(name, data_home) is not None
 
-    made = plan.tables(targets, data=data or (), models=models or (), at_hand=at_hand)
+    made = plan.tables(targets, data=data or (), models=models or (), at_hand=at_hand, tune=tune > 0)
     names = [name for table in made for _, name, _ in table.columns if name is not None]
     if not names:
         missing = [name for table in made for _, _, missing in table.columns for name in missing]

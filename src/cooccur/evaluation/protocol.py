@@ -68,13 +68,11 @@ def evaluate(
         for spec, label in zip(specs, labels, strict=True):
             done, parts = len(rows) / (len(chosen) * len(labels)), len(chosen) * len(labels)
             progress(done, f"fold {number}, {label}")
-            won = _tune(spec, training, trials[spec], seed, progress, done, parts) if trials[spec] else None
-            if won is None:
-                row, ranks = one_fold(spec, training, test, ks, progress, done, parts)
+            if trials[spec]:
+                row, ranks = tuned(spec, trials[spec], seed, training, test, ks, progress, done, parts)
             else:
-                row, ranks = one_fold(won["spelling"], training, test, ks, progress, done + 0.9 / parts, 10 * parts)
-                row |= {"label": label, "tuned": won}
-            rows.append({"dataset": dataset, **row, "fold": number})
+                row, ranks = one_fold(spec, training, test, ks, progress, done, parts)
+            rows.append({"dataset": dataset, **row, "label": label, "fold": number})
             outcomes[label, number] = ranks
     progress(1.0, "comparing")
 
@@ -111,10 +109,11 @@ def _trials(specs: Sequence[str], tune: int) -> dict[str, int]:
     return {spec: tune if search_space(spec) else 0 for spec in specs}
 
 
-def _tune(
-    spec: str, training: Baskets, trials: int, seed: int, progress: Progress, done: float, parts: int
-) -> dict[str, Any]:
-    """The settings that do best on records held out of the training records, and how they were found."""
+def tuned(
+    spec: str, trials: int, seed: int, training: Baskets, test: Removals, ks: Sequence[int], progress: Progress,
+    done: float = 0.0, parts: int = 1,
+) -> tuple[dict[str, Any], Ranks]:  # fmt: skip
+    """One fold with the settings that do best on records held out of the training records, and how they were found."""
     from cooccur.tuning import tune
 
     def shown(share: float, words: str) -> None:
@@ -125,11 +124,13 @@ def _tune(
     if found.interrupted:
         raise KeyboardInterrupt
     first, best = found.trials[0], found.best
-    return {
+    row, ranks = one_fold(found.spelling, training, test, ks, progress, done + 0.9 / parts, 10 * parts)
+    row["tuned"] = {
         "spelling": found.spelling, "trials": len(found.trials), "held_out": found.held_out,
         "top1": best.top1, "top10": best.top10, "top1_as_spelled": first.top1, "top10_as_spelled": first.top10,
         "seconds": cost.seconds,
     }  # fmt: skip
+    return row, ranks
 
 
 def one_fold(

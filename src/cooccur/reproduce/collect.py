@@ -18,7 +18,7 @@ from cooccur.evaluation.forms import plain
 from cooccur.evaluation.metrics import top_at
 from cooccur.evaluation.report import ALPHA, summarise_rows
 from cooccur.evaluation.significance import compare, holm
-from cooccur.reproduce.plan import Column, Settings, Table, identity, printed, row_title
+from cooccur.reproduce.plan import Column, Settings, Table, identity, printed, row_title, spelling
 from cooccur.reproduce.store import Store, unpack
 from cooccur.reproduce.work import KS
 
@@ -33,7 +33,7 @@ def collect(table: Table, settings: Settings, store: Store, command: str = "") -
     result = {
         "target": target.name, "title": target.title, "note": target.note, "quick": settings.quick,
         "folds": len(settings.run), "split": settings.folds, "seed": settings.seed, "sweep": settings.sweep,
-        "command": command, "columns": columns,
+        "tune": settings.tune, "command": command, "columns": columns,
         "references": {label: letter for label, letter in target.references.items() if label in table.rows},
         "made": _made(columns), "finished": sum(row["folds"] for column in columns for row in column["rows"]),
         "units": sum(len(column["rows"]) for column in columns if column["dataset"] is not None) * len(settings.run),
@@ -57,6 +57,7 @@ def _column(
         _row(label, documents.get(label, {}), column)
         | {"letters": {metric: letters[metric].get(label, "") for metric in tests}}
         for label in table.rows
+        if documents.get(label) or label == spelling(label)  # a tuned row appears when it is there
     ]
     return {
         "printed": column.printed, "dataset": dataset, "missing": list(missing), "data": data, "rows": rows,
@@ -73,9 +74,10 @@ def _made(columns: Sequence[Document]) -> dict[str, str]:
 def _row(label: str, folds: Mapping[int, Document], column: Column) -> Document:
     theirs = printed(column, label)
     rows = [{**document["row"], "label": label, "fold": fold} for fold, document in folds.items()]
-    chosen = Counter(document["chosen"] for document in folds.values() if document["choices"])
+    chosen = Counter(document["chosen"] for document in folds.values() if document["choices"] or _tuned(document))
     return {
-        "label": label, "title": row_title(label), "folds": len(folds), "chosen": dict(chosen.most_common()),
+        "label": label, "model": spelling(label), "title": row_title(label), "folds": len(folds),
+        "chosen": dict(chosen.most_common()),
         "theirs": None if theirs is None else {
             "top1": vars(theirs.top1), "top10": vars(theirs.top10), "seconds": theirs.seconds,
         },
@@ -139,8 +141,12 @@ def _tests(
     return found
 
 
+def _tuned(document: Document) -> bool:
+    return "tuned" in document["row"]
+
+
 def _model(label: str) -> str:
-    return label.partition(":")[0]
+    return spelling(label).partition(":")[0]
 
 
 def _place(label: str, hits: Mapping[str, Any]) -> int:

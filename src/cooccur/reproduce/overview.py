@@ -8,6 +8,7 @@ from typing import Any
 
 from cooccur.evaluation.forms import pipes
 from cooccur.files import whole
+from cooccur.reproduce.plan import spelling
 from cooccur.reproduce.render import markdown
 
 Document = Mapping[str, Any]
@@ -22,7 +23,8 @@ def write(results: Sequence[Document], folder: Path, command: str) -> Path:
         "this page is typed by hand. The best peer is the row, not a DEM, that comes nearest to DEM at Top@10 or is "
         "furthest ahead of it. Figures and lead are over the folds that both have; p is that of a paired permutation "
         "test over records (of this pair, not corrected). The stack is DEM without hidden layers. Where records bear "
-        "names of items, DEM, the stack and `links` read them; unnamed is DEM without that, as the other peers are.",
+        "names of items, DEM, the stack and `links` read them; unnamed is DEM without that, as the other peers are. "
+        "All are as they come; tuned rows, where they have been run, stand in the tables below.",
         headline(results),
         f"```sh\n{command}\n```",
         *("#" + markdown(result).replace("\n## ", "\n### ").rstrip() for result in results if result["finished"]),
@@ -47,7 +49,7 @@ def _rows(results: Sequence[Document]) -> Iterator[list[str]]:
             if "dem" in (pair["a"], pair["b"]):
                 sign, peer = (1, pair["b"]) if pair["a"] == "dem" else (-1, pair["a"])
                 leads[peer] = (sign * pair["difference"], pair)
-        peers = [label for label in leads if not label.startswith("dem")]
+        peers = [label for label in leads if not label.startswith("dem") and label == spelling(label)]
         if not peers:
             continue
         peer = min(peers, key=lambda label: leads[label][0])

@@ -2,7 +2,8 @@
 
 A target (a table or a figure) has columns (datasets) and rows (models). A unit is one fold of one row on one dataset,
 and all that a figure depends on is in its key. Units run fold by fold, cheap models first, so that a whole table of
-fold 0 is there early. Where a model's size was swept in the paper, a unit names the sizes to choose from.
+fold 0 is there early. Where a model's size was swept in the paper, a unit names the sizes to choose from. A row may
+stand twice, as it is spelled and tuned: then its settings are searched for in each fold (`cooccur.tuning`).
 """
 
 # ruff: noqa: RUF001
@@ -21,6 +22,7 @@ from cooccur.errors import ParameterError
 from cooccur.models import make_model, model_class
 from cooccur.reproduce.paper import COLUMNS, LETTERS, Printed
 
+TUNED = ", tuned"  # behind the label of a row whose settings were searched for
 PROTOCOL = 1  # raise it when folds, removals, ranking or the choice of sizes change: finished units are then run anew
 TITLES = {"cvg": "CVG", "normcvg": "NormCVG", "lrw": "LRW", "lda": "LDA", "rbm": "RBM", "lbl": "LBL", "fvbm": "FVBM"}
 TITLES |= {"dae": "DAE", "dem": "DEM", "dem:paper": "DEM, Algorithm 1", "dem:star": "DEM*"}
@@ -103,6 +105,8 @@ _ML500 = ("ml-10m-top500", "ml-1m-top500")
 _LETTERS = {**LETTERS, "ease": "ε", "dem": "ζ"}
 STAR = "dem:star,hidden=64x64"  # of figure 3
 
+COMPARED = ("table1", "table2", "table3")  # where models stand beside each other
+
 TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
@@ -149,6 +153,7 @@ class Settings:
     seed: int = 0
     sweep: bool = True
     quick: bool = False
+    tune: int = 0  # trials in each fold, for rows of their own
 
     @property
     def run(self) -> range:
@@ -168,10 +173,12 @@ class Unit:
     seed: int
     sample: tuple[int, int] | None = None
     protocol: int = PROTOCOL
+    tune: int = 0
 
     @property
     def key(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        """Without what is not used: units that were finished before there was tuning keep theirs."""
+        return {name: value for name, value in dataclasses.asdict(self).items() if name != "tune" or value}
 
 
 Settled = tuple[Column, str | None, tuple[str, ...]]
@@ -190,7 +197,10 @@ class Table:
         sample = QUICK_SAMPLE if settings.quick else None
         if self.target.name == "figure3":
             return Unit(dataset, label, (_shorter(label, settings),), None, 0, settings.seed, sample)
-        return Unit(dataset, label, candidates(label, settings), fold, settings.folds, settings.seed, sample)
+        tuned = label != spelling(label)
+        spelled = (_shorter(spelling(label), settings),) if tuned else candidates(label, settings)
+        trials = settings.tune if tuned else 0
+        return Unit(dataset, label, spelled, fold, settings.folds, settings.seed, sample, tune=trials)
 
 
 def candidates(label: str, settings: Settings) -> tuple[str, ...]:
@@ -213,10 +223,11 @@ def candidates(label: str, settings: Settings) -> tuple[str, ...]:
 
 
 def tables(
-    targets: Sequence[str], *, data: Sequence[str] = (), models: Sequence[str] = (), at_hand: Callable[[str], bool]
-) -> list[Table]:
+    targets: Sequence[str], *, data: Sequence[str] = (), models: Sequence[str] = (), at_hand: Callable[[str], bool],
+    tune: bool = False,
+) -> list[Table]:  # fmt: skip
     """The targets with their columns settled. `data` and `models` take the place of the columns and rows of the tables
-    1 to 3; `at_hand` says whether a dataset, or results on it, can be had.
+    1 to 3; `at_hand` says whether a dataset, or results on it, can be had; `tune` adds tuned rows to these tables.
 
     >>> [table] = tables(["table3"], at_hand=lambda name: name != "slashdot0811")
     >>> [(column.printed, name, missing) for column, name, missing in table.columns][1]
@@ -237,7 +248,7 @@ def tables(
             columns = tuple(_asked(name, at_hand) for name in dict.fromkeys(data))
             target = dataclasses.replace(target, title=f"{target.title.partition(':')[0]}'s models on other data")
         rows = tuple(dict.fromkeys("".join(label.split()) for label in models)) if models and free else target.rows
-        made.append(Table(target, columns, rows))
+        made.append(Table(target, columns, (*rows, *_tuned(rows)) if tune and target.name in COMPARED else rows))
     return made
 
 
@@ -254,8 +265,17 @@ def units(made: Sequence[Table], settings: Settings) -> list[Unit]:
     return sorted(dict.fromkeys(found), key=lambda unit: (unit.fold or 0, cost(unit.label)))
 
 
+def spelling(label: str) -> str:
+    """The model of a row, tuned or not, as it is spelled.
+
+    >>> spelling("ease, tuned")
+    'ease'
+    """
+    return label.removesuffix(TUNED)
+
+
 def cost(label: str) -> int:
-    name = label.partition(":")[0]
+    name = spelling(label).partition(":")[0]
     return COST.index(name) if name in COST else len(COST)
 
 
@@ -273,6 +293,8 @@ def printed(column: Column, label: str) -> Printed | None:
 
 
 def row_title(label: str) -> str:
+    if label != spelling(label):
+        return row_title(spelling(label)) + TUNED
     titles = TITLES | ABLATIONS | NAMED
     if label in titles:
         return titles[label]
@@ -290,6 +312,13 @@ def _asked(name: str, at_hand: Callable[[str], bool]) -> Settled:
         if settled[1] == name:
             return settled
     return _settled(Column("", (name,)), at_hand)
+
+
+def _tuned(rows: Sequence[str]) -> list[str]:
+    """A tuned row for each that has ranges to search, but not for presets and parts of a model."""
+    from cooccur.tuning import search_space
+
+    return [label + TUNED for label in rows if ":" not in label and search_space(label)]
 
 
 def _settled(column: Column, at_hand: Callable[[str], bool]) -> Settled:

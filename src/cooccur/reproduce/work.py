@@ -2,7 +2,8 @@
 
 A unit learns from the other folds' records and ranks the removed items of its own fold (`evaluation.protocol`). Where
 it has several candidates, each first learns from a part of these training records and is asked about the rest, the
-validation records; the best by Top@1 + Top@10 learns from all of them. Test records have no say in it.
+validation records; the best by Top@1 + Top@10 learns from all of them; and so it is with the settings of a tuned row.
+Test records have no say in it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from cooccur.baskets import Baskets
 from cooccur.datasets import DATASETS, load
 from cooccur.errors import CooccurError
-from cooccur.evaluation.protocol import compile_model, one_fold
+from cooccur.evaluation.protocol import compile_model, one_fold, tuned
 from cooccur.evaluation.removal import Removals, fold_numbers, hold_out, remove_items
 from cooccur.measure import threads, versions
 from cooccur.models.base import Progress, silent
@@ -112,6 +113,9 @@ def _unit(unit: Unit, baskets: Baskets, store: Store, compiled: set[str], progre
     for label in set(unit.candidates) - compiled:
         compile_model(label)
         compiled.add(label)
+    if unit.tune:
+        row, ranks = tuned(unit.candidates[0], unit.tune, unit.seed, training, test, KS, progress)
+        return made | {"chosen": row["label"], "choices": [], "row": row, "ranks": pack(ranks, max(KS))} | _now()
     choices = _choices(unit, training, store, progress) if len(unit.candidates) > 1 else []
     chosen = max(choices, key=lambda choice: choice["value"])["label"] if choices else unit.candidates[0]
     parts = len(unit.candidates) + (len(unit.candidates) > 1)
@@ -172,7 +176,7 @@ def _figures(document: dict[str, Any]) -> str:
     row = document.get("row")
     if row is None:
         return ""
-    swept = f", {document['chosen']}" if document["choices"] else ""
+    swept = f", {document['chosen']}" if document["choices"] or "tuned" in row else ""
     return f"{swept}: {row['top1']:.2f} / {row['top10']:.2f} in {row['fit_seconds'] + row['predict_seconds']:.1f} s"
 
 
