@@ -224,9 +224,9 @@ def test_the_weight_of_absence_and_l2_are_chosen_on_held_out_records(monkeypatch
     monkeypatch.setattr(ials_module, "WEIGHTS", (1e-6, 0.3))  # nothing speaks against an absent item
     monkeypatch.setattr(ials_module, "BOUNDS", (0.001, 0.05))  # 0.001 learns the shop's records by heart
     records = shop()[0][:3000]
-    chosen = Ials(factors=16, iterations=1).fit(records)
+    chosen = Ials(factors=20, iterations=1).fit(records)
     assert (chosen.unobserved_.tolist(), chosen.l2_.tolist()) == ([0.3], [0.05])
-    assert chosen.F_.shape == (records.n_items, 16)
+    assert chosen.F_.shape == (records.n_items, 20)
     spelled = Ials(factors=16, iterations=1, unobserved=2, l2=0.2).fit(TOY)
     assert (spelled.unobserved_.tolist(), spelled.l2_.tolist()) == ([2], [0.2])
 

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from cooccur.baskets import Baskets
+from cooccur.errors import InputError
 from cooccur.reading import FORMATS, Threshold, read, read_report
 
 # One dataset: ann likes a, b; bob likes b, c; carol's only rating is low, so she is gone (and so is d).
@@ -236,6 +237,50 @@ def test_guesses_are_told(text: str, name: str, format: str, header: bool, note:
     assert len(str(report).splitlines()) <= 3
 
 
+BESIDE = {
+    "quoted": 'basket,items\n1,"tea, mint,jam"\n2,"tea,mint"\n3,jam\n',
+    "told": 'basket,items\n1,"tea, mint,jam"\n2,"tea,mint"\n3,jam\n',
+    "bars": "user;friends\n1;tea|mint|jam\n2;tea|mint\n3;jam\n",
+    "no header": '1,"tea,mint,jam"\n2,"tea,mint"\n3,"jam,"\n',
+    "three columns": 'order,day,products\n1,Mon,"tea,mint,jam"\n2,Mon,"tea,mint"\n3,Tue,jam\n',
+}
+
+
+@pytest.mark.parametrize("which", BESIDE)
+def test_a_list_in_each_row_beside_the_record(which: str) -> None:
+    options = {"told": {"item": "items"}, "bars": {"format": "csv", "header": True}}.get(which, {})
+    baskets, report = read_report(io.StringIO(BESIDE[which]), **options)
+    assert (list(baskets), list(baskets.records)) == (
+        [["tea", "mint", "jam"], ["tea", "mint"], ["jam"]],
+        ["1", "2", "3"],
+    )
+    said = read(io.StringIO(BESIDE[which]), record=0, **options)
+    assert said.lengths.tolist() == [1, 1, 1]
+    assert "is one basket, parted by " + ("bars" if which == "bars" else "commas") in " ".join(report.notes)
+
+
+def test_a_single_column_of_quoted_lists() -> None:
+    for text in ('items\n"tea, mint"\n"tea"\n', '"tea, mint"\n"tea"\n'):
+        assert list(read(io.StringIO(text))) == [["tea", "mint"], ["tea"]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'user,movie\n1,"Birds, The"\n2,"Birds, The"\n3,"Birds, The"\n',  # by movie: no record twice
+        'user,movie\n1,"Birds, The"\n1,"Sting, The"\n2,"Birds, The"\n',
+        'user,movie\n1,"Birds, The"\n2,Alien\n3,Heat\n',
+    ],
+)
+def test_titles_with_commas_are_no_lists(text: str) -> None:
+    assert "Birds, The" in read(io.StringIO(text)).items
+
+
+def test_a_list_without_its_record_is_named() -> None:
+    with pytest.raises(InputError, match=r"line 3: an empty record name in ',tea,mint', expected a name"):
+        read(io.StringIO('basket,items\n1,"tea,jam"\n,"tea,mint"\n'))
+
+
 def test_two_colons_part_the_columns_of_a_table_with_bad_lines() -> None:
     ragged = "u1::Toy, The\nu1::Heat::x\nu2::Alien, 3\nu2::Heat\n"
     baskets = read(io.StringIO(ragged), format="pairs", skip_bad=True)
@@ -326,7 +371,7 @@ def test_round_trip_of_csv(data: list[tuple[str, list[str]]], separator: str, qu
     writer.writerow(["user", "item"])
     writer.writerows((record, item) for record, items in data for item in items)
     # a name that starts with "#" and is not quoted would be a comment
-    options: dict[str, Any] = {"format": "csv", "separator": separator, "comment": None}
+    options: dict[str, Any] = {"format": "csv", "separator": separator, "comment": None, "record": "user"}
     got, report = read_report(io.StringIO(text.getvalue(), newline=""), _block=block, **options)
     assert got == baskets_of(data)
     assert report == read_report(io.StringIO(text.getvalue(), newline=""), **options)[1]

@@ -160,7 +160,7 @@ class ModelFile:
             model.fingerprint_ = str(header["fingerprint"])
             learned = _whole(model, self.under("model."), header.get("half", {}))
             for name, array in model.arrays.items():
-                if array.optional and header["format"] < FORMAT:
+                if header["format"] < array.since:
                     learned.setdefault(name, np.zeros(0, dtype=array.dtype))
                 setattr(model, name, learned[name])
             _check(model, learned, numbers=verify)

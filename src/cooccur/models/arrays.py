@@ -24,8 +24,8 @@ BLOCK = 2**20  # numbers looked at at once
 class Array:
     """One learned array: `low` and `high` hold for each number, and each is less than the dimension `below`.
 
-    `pairs` marks the large arrays of pair weights, which a file may keep in half precision. One that is `optional` is
-    not in the files of earlier formats, which had no use for it.
+    `pairs` marks the large arrays of pair weights, which a file may keep in half precision. Files have it `since` this
+    format; earlier ones had no use for it.
     """
 
     dtype: str
@@ -34,7 +34,7 @@ class Array:
     high: float = LARGEST
     below: str = ""
     pairs: bool = False
-    optional: bool = False
+    since: int = 1
 
 
 PAIRS = {  # W as CSR by source item: columns_[starts_[i] : starts_[i + 1]] rise, and weights_ are their W_it

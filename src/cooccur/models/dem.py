@@ -207,7 +207,7 @@ class Dem(PseudoLikelihood):
     arrays: ClassVar[Mapping[str, Array]] = {
         **PseudoLikelihood.arrays,
         "strengths_": Array("float32", "parts"),
-        "free_": Array("int64", "side_by_side", low=0, high=1, optional=True),
+        "free_": Array("int64", "side_by_side", low=0, high=1, since=3),
     }
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "star": {"bias": False, "pairs": "no", "start": "calm"},

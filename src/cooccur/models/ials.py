@@ -8,9 +8,9 @@
 Unlike `mmmf`, what is present weighs more than what is absent (1 + a against a), so A_v is another matrix for each
 record. The turns are taken by the package `implicit`: its solver has one ridge a call, so records of one length, which
 share theirs, go together. A new record is put in by the same half-turn, a few lines of numpy, without the package.
-No one a and l2 suit all data (the best on validation records: ml-1m 0.3 and 0.003, jester 1 and 0.01, epinions 0.0003
-and 0.03), so they are chosen inside `fit`, on held-out records: both with short vectors, where a turn costs next to
-nothing, and l2 again with vectors of full length, which want less of it.
+No one a and l2 suit all data (the best on validation records: ml-1m 0.3 and 0.003, jester 10 and 0.003, epinions
+0.0003 and 0.03), so they are chosen inside `fit`, on held-out records: all pairs of WEIGHTS and BOUNDS are tried with
+short vectors, where a turn costs next to nothing, and the best of these again with vectors of full length.
 Cost of a turn: 2 nnz(V) d^2 + (records + items) d^3 / 3; of a question: |I_v| d^2 + d^3 + N d.
 A basket without a known item gets the popularity order.
 """
@@ -40,9 +40,10 @@ if TYPE_CHECKING:
 
 Matrix = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-WEIGHTS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)  # the a to choose from
+WEIGHTS = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)  # the a to choose from
 BOUNDS = (0.003, 0.01, 0.03, 0.1)  # the l2 to choose from
-FEW_TURNS, FEW_FACTORS = 4, 16  # to try one of them
+FEW_TURNS, FEW_FACTORS = 4, 16  # to try one of each
+AGAIN = 6  # so many of them are tried with vectors of full length
 CELLS = 2**20  # numbers in the matrices A_v that are made at once
 
 
@@ -62,7 +63,7 @@ class Ials(Model):
         "F_": Array("float32", "N,factors"),
         "gram_": Array("float64", "factors,factors"),
         "l2_": Array("float64", "1", low=1e-9),
-        "unobserved_": Array("float64", "chosen", low=1e-6, optional=True),
+        "unobserved_": Array("float64", "chosen", low=1e-6, since=4),
     }
 
     factors: int = parameter(64, "length d of the vectors", low=1, high=16_384, search=(16, 256))
@@ -95,28 +96,21 @@ class Ials(Model):
         """Set a and l2: as given, else the best of WEIGHTS and BOUNDS by Top@1 + Top@10 on held-out records."""
         weights = WEIGHTS if self.unobserved is None else (self.unobserved,)
         bounds = BOUNDS if self.l2 is None else (self.l2,)
+        pairs = list(product(weights, bounds))
         learn, removals = hold_out(baskets, share=0.2, seed=self.random_state, at_most=2000, removals=4000)
-        askable = len(removals) > 0 and learn.nnz > 0
-
-        def best(pairs: list[tuple[float, float]], d: int, progress: Progress) -> tuple[float, float]:
-            if not askable or len(pairs) == 1:
-                return pairs[-1]
+        if not len(removals) or not learn.nnz:
+            pairs = [pairs[len(pairs) // 2]]
+        lengths = sorted({min(FEW_FACTORS, self.factors), self.factors})
+        for stage, d in enumerate(lengths):
             values = []
-            for at, (a, l2) in enumerate(pairs):
-                progress(at / len(pairs), f"trying unobserved = {a:g}, l2 = {l2:g}")
+            for at, (a, l2) in enumerate(pairs if len(pairs) > 1 else ()):
+                progress((stage + at / len(pairs)) / len(lengths), f"trying unobserved = {a:g}, l2 = {l2:g}")
                 self._set(a, l2)
                 self._learn(learn, d, FEW_TURNS, silent)
                 ranks = rank(self, removals)
                 values.append(float(top_at(ranks, 1).mean() + top_at(ranks, 10).mean()))
-            return pairs[int(np.argmax(values))]
-
-        few = min(FEW_FACTORS, self.factors)
-        a, l2 = best(list(product(weights, bounds)), few, lambda share, words: progress(share / 2, words))
-        if self.factors > few:
-            a, l2 = best(
-                [(a, l2) for l2 in bounds], self.factors, lambda share, words: progress((1 + share) / 2, words)
-            )
-        self._set(a, l2)
+            pairs = [pairs[at] for at in np.argsort(-np.array(values), kind="stable")[:AGAIN]] or pairs
+        self._set(*pairs[0])
 
     def _set(self, a: float, l2: float) -> None:
         self.unobserved_: Matrix = np.array([a])

@@ -15,8 +15,8 @@ from cooccur.reading.report import shown
 _USUAL = {
     "record": "record basket order transaction invoice receipt ticket cart session visit playlist recipe document "
     "user customer member visitor client person reader listener source from",
-    "item": "items item product movie film song track artist book article sku stockcode isbn game joke page "
-    "ingredient tag title target to",
+    "item": "items products ingredients tags item product movie film song track artist book article sku stockcode "
+    "isbn game joke page ingredient tag title target to",
     "rating": "rating score stars grade weight value",
 }
 _LOOKED_AT = 1000  # a table of a million columns has them for its items

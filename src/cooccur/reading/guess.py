@@ -88,21 +88,21 @@ def _long(plan: Plan, rows: list[list[str]], names: list[str] | None, options: O
     """The columns of pairs, ratings and csv."""
     kind, width, source = plan.format, plan.width, tally.source
     rated = kind == "ratings" or options.rating is not None or options.threshold is not None
-    item = told(options.item, names, width, source)
+    item = told(options.item, names, width, source) if width > 1 or kind != "csv" else 0
     others = [name for position, name in enumerate(names or ()) if position != item]
     if kind == "csv" and item is not None and options.record is None and usual(others, "record") is None:
         if rated:
             raise InputError("a list in each row has no rating", source=source, remedy="say --record as well")
         cells = [row[item] for row in rows[plan.header :] if len(row) > item]
         cell = next((c for c in "|;, " if any(c in text.strip() for text in cells)), None)
-        parted = f"parted by {_NAMES[cell]}" if cell else "one item each"
-        tally.notes.append(f"each cell of column {options.item} is one basket, {parted}")
-        return replace(plan, columns=Columns(None, item, None), cell=cell or "|")
+        return _lists(plan, Columns(None, item, None), cell, names, tally)
     by_names = kind == "csv" and names is not None and width > 2 + rated
     columns = choose(names, width, options, source, rated=rated, position=not by_names)
     if columns.record is None:
         remedy = f"{there_are(names, width)}; say --record and --item, or --format lines if each line is one basket"
         raise InputError("no column looks like the record", source=source, remedy=remedy)
+    if kind == "csv" and not rated and options.record is None and (cell := _parted(columns, rows[plan.header :])):
+        return _lists(plan, columns, cell, names, tally)
     if kind == "pairs" and options.record is None and options.item is None:
         width = 2
     if names:
@@ -114,6 +114,31 @@ def _long(plan: Plan, rows: list[list[str]], names: list[str] | None, options: O
     elif not rated and names and unused is not None and unused not in columns:
         tally.notes.append(f"column {names[unused]} is not used; say --threshold '>= 4' to keep high ratings")
     return replace(plan, width=width, columns=columns)
+
+
+def _lists(plan: Plan, columns: Columns, cell: str | None, names: list[str] | None, tally: Tally) -> Plan:
+    """A table of one basket a row."""
+    parted = f"parted by {_NAMES[cell]}" if cell else "one item each"
+    column = names[columns.item] if names else columns.item
+    otherwise = "" if columns.record is None else "; if it is one item, say --record"
+    tally.notes.append(f"each cell of column {column} is one basket, {parted}{otherwise}")
+    return replace(plan, columns=columns, cell=cell or "|")
+
+
+def _parted(columns: Columns, rows: list[list[str]]) -> str | None:
+    """What parts the items, if the cells beside the records' names look like lists: no record stands twice, most cells
+    hold a separator, and most are not like another (a title with a comma in it would come again).
+
+    >>> _parted(Columns(0, 1, None), [["ann", "tea, mint"], ["bob", "tea, milk"], ["eve", "milk"]])
+    ','
+    >>> _parted(Columns(0, 1, None), [["ann", "Big Sleep, The"], ["ann", "Birds, The"], ["bob", "Birds, The"]])
+    """
+    assert columns.record is not None
+    pairs = [(row[columns.record], row[columns.item]) for row in rows if len(row) > max(columns.record, columns.item)]
+    cells = [cell for _, cell in pairs]
+    if len({record for record, _ in pairs}) < len(pairs) or 2 * len(set(cells)) <= len(cells):
+        return None
+    return next((c for c in "|;," if 2 * sum(c in cell for cell in cells) > len(cells)), None)
 
 
 def _wide(names: list[str] | None, width: int, separator: str, options: Options, tally: Tally) -> Plan:
@@ -145,8 +170,9 @@ def _format(rows: list[list[str]], lines: Sequence[str], separator: str, options
     third = bool(numbers) and sum(numbers) >= _CONSTANT * len(numbers)
     chosen = any(c is not None for c in (options.record, options.item, options.rating))
     named = _usual_header(rows[0])
-    is_csv = named or chosen or (constant and width > 1 and (by_ending(tally.source) == "csv" or _quotes(lines)))
-    seen = f"{'two' if width == 2 else width} columns on the first {len(rows):,} lines"
+    is_csv = named or chosen or (constant and (_quotes(lines) or (width > 1 and by_ending(tally.source) == "csv")))
+    columns = {1: "one column", 2: "two columns"}.get(width, f"{width} columns")
+    seen = f"{columns} on the first {len(rows):,} lines"
     other = "if each line is one basket, say --format lines"
     if options.first or options.missing is not None or (numeric and width >= _WIDE and not chosen and not named):
         kind, why = "wide", f"{seen}, numbers"
@@ -193,6 +219,8 @@ def _header(rows: list[list[str]], kind: str, options: Options, tally: Tally) ->
     """Column names told, usual names, or words above columns of numbers."""
     head, body = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
     if any(names_a_column(c) for c in (options.record, options.item, options.rating)) or _usual_header(head):
+        return True
+    if len(head) == 1 and kind == "csv" and usual(head, "item") is not None:
         return True
     for position, text in enumerate(head):
         below = [row[position] for row in body if row[position].strip() not in ("", options.missing)]

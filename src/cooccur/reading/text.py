@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import itertools
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,7 +49,12 @@ def read_text(
             _add_wide(numbers, fields, plan, threshold or Threshold(">", 0), missing or "", into)
         elif plan.cell is not None and plan.columns is not None:
             lists = fields.list.get(plan.columns.item, null_on_oob=True).str.split(plan.cell)
-            _add_lists(numbers, lists, [_width_check(fields, plan)], plan.cell, into)
+            checks = [_width_check(fields, plan)]
+            record = None
+            if plan.columns.record is not None:
+                record = into.records.encode(fields.list.get(plan.columns.record, null_on_oob=True))
+                checks.append((record < 0, _no_record(fields, plan)))
+            _add_lists(numbers, lists, checks, plan.cell, into, record)
         else:
             _add_table(numbers, fields, plan, threshold, into)
 
@@ -85,7 +90,10 @@ def _rows(blocks: Blocks, plan: Plan, comment: str | None, tally: Tally) -> Rows
         yield numbers, lines.str.split(plan.separator)
 
 
-def _add_lists(numbers: Numbers, lists: pl.Series, checks: list[Check], separator: str, into: Collector) -> None:
+def _add_lists(
+    numbers: Numbers, lists: pl.Series, checks: list[Check], separator: str, into: Collector,
+    record: Codes | None = None,
+) -> None:  # fmt: skip
     """Each row is a record: its fields are the items. Empty fields at the end are only separators."""
     texts = lists.explode()
     lengths = lists.list.len().fill_null(1).to_numpy()
@@ -103,7 +111,7 @@ def _add_lists(numbers: Numbers, lists: pl.Series, checks: list[Check], separato
     def no_name(row: int) -> str:
         return f"an empty item name in {shown(separator.join(lists[row]))}, expected a name between the separators"
 
-    into.add(numbers, item, owner=owner, checks=[*checks, (empty, no_name)])
+    into.add(numbers, item, owner=owner, record=record, checks=[*checks, (empty, no_name)])
 
 
 def _add_table(numbers: Numbers, fields: pl.Series, plan: Plan, threshold: Threshold | None, into: Collector) -> None:
@@ -119,7 +127,7 @@ def _add_table(numbers: Numbers, fields: pl.Series, plan: Plan, threshold: Thres
 
     checks: list[Check] = [
         _width_check(fields, plan),
-        (record < 0, lambda row: f"an empty record name in {line(row)}, expected a name"),
+        (record < 0, _no_record(fields, plan)),
         (item < 0, lambda row: f"an empty item name in {line(row)}, expected a name"),
     ]
     keep = None
@@ -153,11 +161,15 @@ def _add_wide(
     record: Codes | None = None
     if plan.columns is not None and plan.columns.record is not None:
         record = into.records.encode(fields.list.get(plan.columns.record, null_on_oob=True))
-        checks.append((record < 0, lambda row: f"an empty record name in {shown(plan.separator.join(fields[row]))}"))
+        checks.append((record < 0, _no_record(fields, plan)))
     owner, column = np.nonzero(values < np.inf)
     into.add(
         numbers, code[column], owner=owner, record=record, keep=threshold.keeps(values[owner, column]), checks=checks
     )
+
+
+def _no_record(fields: pl.Series, plan: Plan) -> Callable[[int], str]:
+    return lambda row: f"an empty record name in {shown(plan.separator.join(fields[row]))}, expected a name"
 
 
 def _width_check(fields: pl.Series, plan: Plan) -> Check:
