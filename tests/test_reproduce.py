@@ -137,6 +137,23 @@ def test_data_that_is_asked_for_stands_beside_the_papers_figures_only_if_nothing
     assert asked() == ("", None, ("ml-1m",))
 
 
+@pytest.mark.parametrize("target", plan.COMPARED)
+def test_rows_and_columns_of_each_table_can_be_others(target: str, shop: Path) -> None:
+    [made] = plan.tables(
+        [target], data=[str(shop)], models=["lwcvg:source=0.5", "dem:star"], at_hand=lambda name: True, tune=True
+    )
+    assert made.rows == ("lwcvg:source=0.5", "dem:star", "lwcvg:source=0.5, tuned")
+    assert [name for _, name, _ in made.columns] == [str(shop)]
+
+
+def test_a_search_that_finds_nothing_better_says_so(shop: Path, tmp_path: Path) -> None:
+    assert main([*arguments(shop, tmp_path, "ease:centred=no,l2=30", "mmmf:l2=20", folds=2), "--tune", "1"]) == 0
+    text = (tmp_path / "table2.md").read_text()
+    [line] = [line for line in text.splitlines() if "`mmmf:l2=20, tuned`" in line]
+    assert "as spelled" in line
+    assert "ease:centred=no,l2=30, tuned" not in text
+
+
 def test_the_papers_dem_stands_beside_both_of_ours_and_best_of_its_column() -> None:
     for name in ("table1", "table2", "table3"):
         for column in plan.TARGETS[name].columns:

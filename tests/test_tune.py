@@ -209,6 +209,12 @@ def test_a_trial_that_cannot_be_fitted(shop: Baskets, tmp_path: Path, capsys: py
 # -- ending early -------------------------------------------------------------------------------------
 
 
+def test_what_has_no_effect_is_not_searched() -> None:
+    """The pairs of a dem as it comes are not learned by steps; those of fvbm are."""
+    assert set(search_space("dem")) == {"hidden", "dropout", "length"}
+    assert {"pair_rate", "caution"} <= set(search_space("fvbm"))
+
+
 @pytest.mark.usefixtures("planted")
 def test_hopeless_trials_end_early(shop: Baskets, tmp_path: Path) -> None:
     found = tune(shop, "slow", budget=11)

@@ -248,6 +248,10 @@ class Dem(PseudoLikelihood):
         low=1e-6, high=10,
     )  # fmt: skip
 
+    pair_rate: float = parameter(
+        5.0, "learning rate of learned pairs (AdaGrad), over the mean record length", low=1e-6, high=1000
+    )
+    caution: float = parameter(10.0, "how much gradient a learned pair must see before it moves at full rate", low=0)
     negatives: int | None = parameter(
         None, "sampled absent items a step; 0: all of them, exactly; none: all, but 3000 of very many", low=0
     )

@@ -43,6 +43,7 @@ Ints = npt.NDArray[np.int64]
 WEIGHTS = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)  # the a to choose from
 BOUNDS = (0.003, 0.01, 0.03, 0.1)  # the l2 to choose from
 FEW_TURNS, FEW_FACTORS = 4, 16  # to try one of each
+ASKED = 2 * 10**8  # scores looked at to try one
 AGAIN = 6  # so many of them are tried with vectors of full length
 CELLS = 2**20  # numbers in the matrices A_v that are made at once
 
@@ -97,7 +98,8 @@ class Ials(Model):
         weights = WEIGHTS if self.unobserved is None else (self.unobserved,)
         bounds = BOUNDS if self.l2 is None else (self.l2,)
         pairs = list(product(weights, bounds))
-        learn, removals = hold_out(baskets, share=0.2, seed=self.random_state, at_most=2000, removals=4000)
+        asked = min(10_000, ASKED // baskets.n_items)
+        learn, removals = hold_out(baskets, share=0.2, seed=self.random_state, at_most=2000, removals=asked)
         if not len(removals) or not learn.nnz:
             pairs = [pairs[len(pairs) // 2]]
         lengths = sorted({min(FEW_FACTORS, self.factors), self.factors})

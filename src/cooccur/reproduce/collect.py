@@ -119,14 +119,13 @@ def _tests(
         for other in references
         if other in hits
         and one != other
+        and hits[one].keys() & hits[other].keys()  # the folds that both have
         and "dem" in (_model(one), _model(other))
         and not (one in references and _place(one, hits) > _place(other, hits))  # a pair of references once
     ]
     found: list[Document] = []
     for one, other in pairs:
         folds = [fold for fold in hits[one] if fold in hits[other]]
-        if not folds:
-            continue
         a, b = (np.concatenate([hits[label][fold] for fold in folds]) for label in (one, other))
         sizes = [len(hits[one][fold]) for fold in folds]
         [pair] = compare(

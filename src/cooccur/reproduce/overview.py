@@ -23,8 +23,9 @@ def write(results: Sequence[Document], folder: Path, command: str) -> Path:
         "this page is typed by hand. The best peer is the row, not a DEM, that comes nearest to DEM at Top@10 or is "
         "furthest ahead of it. Figures and lead are over the folds that both have; p is that of a paired permutation "
         "test over records (of this pair, not corrected). The stack is DEM without hidden layers. Where records bear "
-        "names of items, DEM, the stack and `links` read them; unnamed is DEM without that, as the other peers are. "
-        "All are as they come; tuned rows, where they have been run, stand in the tables below.",
+        "names of items, DEM, the stack and `links` read them; unnamed is DEM without that, as the other peers are."
+        + " All are as they come; tuned rows, where they have been run, stand in the tables below."
+        * (not any(result["sweep"] for result in results)),
         headline(results),
         f"```sh\n{command}\n```",
         *("#" + markdown(result).replace("\n## ", "\n### ").rstrip() for result in results if result["finished"]),

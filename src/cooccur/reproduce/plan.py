@@ -26,6 +26,7 @@ TUNED = ", tuned"  # behind the label of a row whose settings were searched for
 PROTOCOL = 1  # raise it when folds, removals, ranking or the choice of sizes change: finished units are then run anew
 TITLES = {"cvg": "CVG", "normcvg": "NormCVG", "lrw": "LRW", "lda": "LDA", "rbm": "RBM", "lbl": "LBL", "fvbm": "FVBM"}
 TITLES |= {"dae": "DAE", "dem": "DEM", "dem:paper": "DEM, Algorithm 1", "dem:star": "DEM*"}
+OTHER_FORMS = ("dem:paper", "dem:star")
 ABLATIONS = {
     "dem:hidden=none": "DEM, no hidden layers",
     "dem:pairs=no": "DEM, no pairs",
@@ -242,7 +243,7 @@ def tables(
             )
     made = []
     for target in (TARGETS[name] for name in targets):
-        free = target.rows == _models()
+        free = target.name in COMPARED
         columns = tuple(_settled(column, at_hand) for column in target.columns)
         if data and free:
             columns = tuple(_asked(name, at_hand) for name in dict.fromkeys(data))
@@ -315,10 +316,10 @@ def _asked(name: str, at_hand: Callable[[str], bool]) -> Settled:
 
 
 def _tuned(rows: Sequence[str]) -> list[str]:
-    """A tuned row for each that has ranges to search, but not for presets and parts of a model."""
+    """A tuned row for each that has ranges to search, but not for DEM in parts and other forms."""
     from cooccur.tuning import search_space
 
-    return [label + TUNED for label in rows if ":" not in label and search_space(label)]
+    return [label + TUNED for label in rows if label not in (*OTHER_FORMS, *ABLATIONS, *NAMED) and search_space(label)]
 
 
 def _settled(column: Column, at_hand: Callable[[str], bool]) -> Settled:

@@ -121,7 +121,7 @@ def caption(result: Document, best: str) -> list[str]:
         if letters
         else "",
         f"Seconds are of learning and ranking in one fold; theirs ran on {MACHINE}, ours on the machine named in the "
-        "JSON, the choice of the size not counted.",
+        "JSON, the choice of sizes and settings not counted.",
         f"{result['finished']} of {result['units']} runs are finished." * (result["finished"] < result["units"]),
     ]
     return [line for line in lines if line]
@@ -221,7 +221,9 @@ def _size(row: Document, form: Form) -> str:
     """`hidden=64 (3), hidden=512 (2)`: the sizes chosen, and in how many folds."""
     if not row["chosen"]:
         return ""
-    words = [(label.removeprefix(row["model"]).lstrip(":,"), folds) for label, folds in row["chosen"].items()]
+    words = [
+        (label.removeprefix(row["model"]).lstrip(":,") or "as spelled", folds) for label, folds in row["chosen"].items()
+    ]
     return form.text(", ".join(word if len(words) == 1 else f"{word} ({folds})" for word, folds in words))
 
 
