@@ -74,10 +74,9 @@ def _made(columns: Sequence[Document]) -> dict[str, str]:
 def _row(label: str, folds: Mapping[int, Document], column: Column) -> Document:
     theirs = printed(column, label)
     rows = [{**document["row"], "label": label, "fold": fold} for fold, document in folds.items()]
-    chosen = Counter(document["chosen"] for document in folds.values() if document["choices"] or _tuned(document))
+    chosen = Counter(document["chosen"] for document in folds.values() if document["choices"])
     return {
-        "label": label, "model": spelling(label), "title": row_title(label), "folds": len(folds),
-        "chosen": dict(chosen.most_common()),
+        "label": label, "title": row_title(label), "folds": len(folds), "chosen": dict(chosen.most_common()),
         "theirs": None if theirs is None else {
             "top1": vars(theirs.top1), "top10": vars(theirs.top10), "seconds": theirs.seconds,
         },
@@ -138,10 +137,6 @@ def _tests(
         for pair, adjusted in zip(found, holm(raw), strict=True):
             pair[f"{name}_holm"] = None if np.isnan(adjusted) else float(adjusted)
     return found
-
-
-def _tuned(document: Document) -> bool:
-    return "tuned" in document["row"]
 
 
 def _model(label: str) -> str:

@@ -114,8 +114,8 @@ def caption(result: Document, best: str) -> list[str]:
         f"not in the rest; percent, mean ± standard deviation over {folds} fold{'s' * (folds != 1)}; {best}: best of "
         "its column.",
         "Sizes were chosen in each fold on validation records out of its training part." * _swept(result),
-        f"Tuned rows: settings by {result['tune']} trials in each fold, on validation records out of its training part."
-        * _tuned(result),
+        f"Tuned rows: settings (in the JSON) by {result['tune']} trials in each fold, on validation records out of its "
+        "training part." * _tuned(result),
         f"Letters: better at p < 0.01 than {letters}; tested are DEM's rows, and all rows against DEM (paired "
         "permutation test over records, Holm's correction)."
         if letters
@@ -128,7 +128,7 @@ def caption(result: Document, best: str) -> list[str]:
 
 
 def _swept(result: Document) -> bool:
-    return any(one["choices"] for column in result["columns"] for row in column["rows"] for one in row["each"])
+    return any(row["chosen"] for column in result["columns"] for row in column["rows"])
 
 
 def _tuned(result: Document) -> bool:
@@ -221,9 +221,7 @@ def _size(row: Document, form: Form) -> str:
     """`hidden=64 (3), hidden=512 (2)`: the sizes chosen, and in how many folds."""
     if not row["chosen"]:
         return ""
-    words = [
-        (label.removeprefix(row["model"]).lstrip(":,") or "as spelled", folds) for label, folds in row["chosen"].items()
-    ]
+    words = [(label.removeprefix(row["label"]).lstrip(":,"), folds) for label, folds in row["chosen"].items()]
     return form.text(", ".join(word if len(words) == 1 else f"{word} ({folds})" for word, folds in words))
 
 
