@@ -11,7 +11,6 @@ from cooccur.errors import ParameterError
 from cooccur.evaluation.removal import Removals, hold_out, remove_items
 from cooccur.models import make_model
 from cooccur.models.dem import Dem
-from cooccur.models.ease import Ease
 from cooccur.models.graph import LwCvg
 from cooccur.training import blend, rivals, support
 from cooccur.training.assemble import Net, _lifts, join
@@ -49,7 +48,7 @@ def test_rivals_are_the_models_they_are_named_after() -> None:
     np.testing.assert_allclose(counts.scores(some), LwCvg().fit(RANDOM)._scores(some), atol=1.1e-4)
     empty = Baskets.from_matrix(np.zeros((1, 30)))
     np.testing.assert_array_equal(np.argsort(counts.scores(empty)[0]), np.argsort(RANDOM.frequencies))
-    ease = Ease().fit(RANDOM)
+    ease = rivals.closed_form("centred", RANDOM).fit(RANDOM)
     assert len(pairs.columns) == 30 * 29  # all pairs occur, so nothing of the closed form is cut off
     np.testing.assert_allclose(centred.scores(some), ease._scores(some), rtol=1e-4, atol=1e-5)
 
@@ -72,7 +71,7 @@ def test_the_closed_form_keeps_its_largest_weights_beyond_the_pairs_that_occur()
     found = support.choose(rare, 10).found
     half = support.choose(rare, found * support.BYTES_A_PAIR / 4e6)  # so that some must go
     (cut,) = rivals.learn(("centred",), rare, half, lambda share, words: None)
-    B, kept = Ease().fit(rare).B_, cut.W.toarray() != 0
+    B, kept = rivals.closed_form("centred", rare).fit(rare).B_, cut.W.toarray() != 0
     together = np.zeros((60, 60), dtype=bool)
     together[np.repeat(np.arange(60), np.diff(half.starts)), half.columns] = True
     beyond = kept & ~together

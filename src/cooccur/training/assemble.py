@@ -119,7 +119,7 @@ def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Remova
     said = [_net_scores(model, net) for net in nets], [part.unseen for part in linear]
     asked = _asked(baskets, model.random_state)
     held = asked if removals is None else removals
-    own, others = _strengths(*said, asked, held, even=bool(named))
+    own, others = _strengths(*said, asked, held)
     counts = [number for number, strength in enumerate(own) if strength]
     levels = [said[0][number] for number in counts] if any(nets[number].free.any() for number in counts) else []
     phi = _sum([*said[0], *said[1]], [*own, *others])
@@ -140,13 +140,13 @@ def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Remova
 
 
 def _strengths(
-    nets: Sequence[blend.Part], linear: Sequence[blend.Part], asked: Removals, held: Removals, even: bool
+    nets: Sequence[blend.Part], linear: Sequence[blend.Part], asked: Removals, held: Removals
 ) -> tuple[blend.Doubles, blend.Doubles]:
     """(nets,) and (rivals,): first what each rival counts beside the others, then the nets beside their sum."""
-    among = blend.strengths(linear, asked, even)[0] if len(linear) > 1 else np.ones(len(linear))
+    among = blend.strengths(linear, asked)[0] if len(linear) > 1 else np.ones(len(linear))
     if not nets:
         return np.zeros(0), among
-    a, _ = blend.strengths([*nets, _sum(linear, among)] if linear else nets, held, even)
+    a, _ = blend.strengths([*nets, _sum(linear, among)] if linear else nets, held)
     return a[: len(nets)], among * a[-1] if linear else among
 
 

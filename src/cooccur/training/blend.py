@@ -1,13 +1,17 @@
 """How much each of several scores should count: s(t) = sum_m a_m s_m(t), the a_m >= 0 chosen on held-out removals.
 
-    maximise  sum over removals of  ln softmax_t(s)      t the removed item, among the items looked at
+Only items that some part has among its first `FIRST` are looked at: what no part puts there does not get among the
+first ten. That makes a trial cost removals * FIRST * parts, whatever the number of items. A removal whose target no
+part has there has nothing to say either. Of the others two answers are taken, and the mean of both, because each errs
+on a few hundred records, and not alike:
 
-is smooth and concave in the few a_m, so a few hundred records fix them well. But likelihood is not the metric, so that
-answer and each part alone are compared by Top@1 + Top@10, and from the best of these on, one a_m after the other moves
-on a grid of powers of two for as long as that gains more than noise (`NOISE`), within which the likeliest answer is
-preferred: on these removals the sum is behind its best part by less than that, if at all. Only items that some part has
-among its first `FIRST` are looked at: what no part puts there does not get among the first ten. That makes a trial cost
-removals * FIRST * parts, whatever the number of items.
+    likeliest   maximise  sum over removals of  ln softmax_t(s)      t the removed item, among the items looked at, with
+                scores that spread alike in every record: else the few that are very long would decide alone
+    bagged      the a_m on a coarse grid with the best Top@1 + Top@10, the mean over `BAGS` samples of the records with
+                replacement: the best on one sample is mostly luck, what is best on most of them is not
+
+A part whose share stays below `LEAST` is left out, and should the outcome be behind the best part alone by more than
+noise, that part alone is the answer.
 """
 
 from __future__ import annotations
@@ -25,17 +29,16 @@ Doubles = npt.NDArray[np.float64]
 Part = Callable[[Removals], Floats]  # (removals, n_items) scores
 
 FIRST = 60
-GRID = 2.0 ** np.arange(-5, 6)
+STEPS = (0.0, 1 / 16, 1 / 4, 1.0, 4.0, 16.0)  # what an a_m is tried at, beside a largest one of 1
+BAGS = 20
+LEAST = 0.02  # of the sum of all shares
 SILENT = 1e-4  # scores that spread no more are a tie break
 TIE = 1e-5  # in spreads: what is nearer than that is level
-NOISE = 12.0  # percentage points over the root of the removals: a quarter of a standard error; gains below are luck
+NOISE = 24.0  # percentage points over the root of the removals: half a standard error
 
 
-def strengths(parts: Sequence[Part], removals: Removals, even: bool = False) -> tuple[Doubles, float]:
+def strengths(parts: Sequence[Part], removals: Removals) -> tuple[Doubles, float]:
     """(parts,) a_m, and the Top@1 + Top@10 in percent that they reach.
-
-    `even`: the likelihood is that of scores which spread alike in every record. Where they grow with the record and
-    some are very long, as on social graphs, these few would decide alone.
 
     >>> from cooccur.baskets import Baskets
     >>> rest = Baskets.from_matrix(np.zeros((3, 3)))
@@ -50,36 +53,93 @@ def strengths(parts: Sequence[Part], removals: Removals, even: bool = False) -> 
     if not seen.any():  # no target has a rival
         return np.ones(len(parts)), 200.0
     variances = np.nanvar(cells[seen], axis=1)
-    unit = np.sqrt(_typical(variances) if even else np.nanmean(variances, axis=0))
+    unit = np.sqrt(_typical(variances))
     unit = np.where(unit > SILENT, unit, 1.0)
     cells /= unit.astype(np.float32)
-    if even:
-        cells[seen] /= np.sqrt((variances / unit**2).mean(axis=1) + 1e-12).astype(np.float32)[:, None, None]
-    likely = _likeliest(cells)
-    least = NOISE / np.sqrt(len(removals))
-    starts = [likely, *np.eye(len(parts))] if likely.any() else list(np.eye(len(parts)))
-    values = [_value(cells, start) for start in starts]
-    best = max(values)
-    a = starts[values.index(best)]
-    if best < values[0] + least:
-        best, a = values[0], starts[0]
-    moved = len(parts) > 1
-    while moved:
-        moved = False
-        for m in range(len(parts)):
-            trials = [np.where(np.arange(len(parts)) == m, step, a) for step in (0.0, *(max(a) * GRID))]
-            found = [_value(cells, trial) if trial.any() else 0.0 for trial in trials]
-            if max(found) > best + least:
-                best = max(found)
-                a, moved = trials[found.index(best)], True
-    return a / unit, best
+    cells[seen] /= np.sqrt((variances / unit**2).mean(axis=1) + 1e-12).astype(np.float32)[:, None, None]
+    in_sight = (cells > 0).sum(axis=1).min(axis=1) < FIRST
+    value = _Hits(cells[in_sight], len(removals))
+    alone = [tuple(one) for one in np.eye(len(parts))]
+    best = max(alone, key=value)
+    a = np.array(best)
+    if len(parts) > 1 and in_sight.any():
+        likely = _likeliest(cells[in_sight])
+        shares = _bagged(value, [*alone, _on_grid(likely)], removals.record[in_sight])
+        shares += likely / likely.sum() if likely.any() else shares
+        shares[shares < LEAST * shares.sum()] = 0
+        if value(tuple(shares)) > value(best) - NOISE / np.sqrt(len(removals)):
+            a = shares
+    return a / unit, value(tuple(a))
 
 
-def _typical(variances: Floats) -> Floats:
+class _Hits:
+    """Top@1 + Top@10 in percent of `total` removals, those that `cells` has and others that are misses. What was asked
+    before is kept, one number a removal, so that a weighted mean of it costs next to nothing."""
+
+    def __init__(self, cells: Floats, total: int) -> None:
+        self.cells, self.total = cells, total
+        self.known: dict[tuple[float, ...], Doubles] = {}
+
+    def __call__(self, a: tuple[float, ...], times: npt.NDArray[np.int64] | None = None) -> float:
+        """`times` (removals,) each counts."""
+        if a not in self.known:
+            self.known[a] = self._hits(np.array(a))
+        hits = self.known[a]
+        return 100 / self.total * float(hits.sum() if times is None else hits @ times)
+
+    def _hits(self, a: Doubles) -> Doubles:
+        """Ties count in expectation: where no pair is known, a pair term says the same of all, but for rounding."""
+        ahead, close = self.cells @ a.astype(np.float32), TIE * max(a)
+        before, level = (ahead > close).sum(axis=1), (np.abs(ahead) <= close).sum(axis=1)
+        return np.asarray(sum(np.clip((k - before) / (level + 1), 0, 1) for k in (1, 10)), dtype=np.float64)
+
+
+def _bagged(value: _Hits, starts: Sequence[tuple[float, ...]], record: npt.NDArray[np.int64]) -> Doubles:
+    """(parts,) shares: the mean over samples of the records of the best on each, one a_m moving after the other."""
+    rng = np.random.default_rng(0)
+    _, at = np.unique(record, return_inverse=True)
+    n, total = int(at.max()) + 1, np.zeros(len(starts[0]))
+    for _ in range(BAGS):
+        times = np.bincount(rng.integers(0, n, n), minlength=n)[at]
+        a = max(starts, key=lambda start: value(start, times))
+        best, moved = value(a, times), True
+        while moved:
+            moved = False
+            for m in range(len(a)):
+                for step in STEPS:
+                    trial = _scaled((*a[:m], step, *a[m + 1 :]))
+                    if any(trial) and (found := value(trial, times)) > best:
+                        best, a, moved = found, trial, True
+        total += np.array(a) / sum(a)
+    return total / BAGS
+
+
+def _scaled(a: tuple[float, ...]) -> tuple[float, ...]:
+    """The largest is 1, and what is very small beside it is 0."""
+    most = max(a) or 1.0
+    return tuple(x / most if x >= most / 64 else 0.0 for x in a)
+
+
+def _on_grid(a: Doubles) -> tuple[float, ...]:
+    """The same on the grid, nearly.
+
+    >>> _on_grid(np.array([0.1, 0.03, 0]))
+    (1.0, 0.25, 0.0)
+    """
+    if not a.any():
+        return tuple(np.ones(len(a)))
+    exponents = np.round(np.log(np.maximum(a / a.max(), 1e-9)) / np.log(4))
+    return _scaled(tuple(np.where(exponents > -3, 4.0**exponents, 0.0).tolist()))
+
+
+def _typical(variances: Floats) -> Doubles:
     """(parts,) the median; of a part that is silent in most records, the median of the others."""
-    speaks = variances > SILENT**2
-    heard = np.where(speaks | (speaks.mean(axis=0) > 0.5), variances, np.nan)
-    return np.asarray(np.nan_to_num(np.nanmedian(heard, axis=0)))
+    found = np.zeros(variances.shape[1])
+    for m, own in enumerate(variances.T):
+        speaks = own > SILENT**2
+        if speaks.any():
+            found[m] = np.median(own if speaks.mean() > 0.5 else own[speaks])
+    return found
 
 
 def _likeliest(cells: Floats) -> Doubles:
@@ -100,13 +160,6 @@ def _likeliest(cells: Floats) -> Doubles:
 
     start = np.full(x.shape[2], 0.3)
     return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0, 100)] * len(start)).x)
-
-
-def _value(cells: Floats, a: Doubles) -> float:
-    """Ties count in expectation: where nothing connects them, a pair term says the same of all, but for rounding."""
-    ahead, close = cells @ a.astype(np.float32), TIE * max(a)
-    before, level = (ahead > close).sum(axis=1), (np.abs(ahead) <= close).sum(axis=1)
-    return 100 * float(sum(np.clip((k - before) / (level + 1), 0, 1).mean() for k in (1, 10)))
 
 
 def _cells(parts: Sequence[Part], removals: Removals) -> tuple[Floats, Floats]:

@@ -4,6 +4,8 @@
     centred   the ridge regression of each item on the others, with an intercept             `models/ease.py`
     dropped   the same on plain data, with items dropped from the input                      `models/edlae.py`
 
+In both closed forms a record of L items weighs L^-1/2: one item is missing from each, however long it is.
+
 The first lives on the pairs that occur together. The closed forms have N^2 weights, of which these pairs matter most;
 of the others, mostly small and negative, the largest are kept, at most as many again.
 """
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float32]
 
-FEW_ITEMS = 6000  # up to so many the second closed form is cheap too
+LENGTH = 0.5  # records weigh L^-1/2 in the closed forms
+CENTRED_L2 = 2  # times the mean length
+FEW_ITEMS = 10_000  # up to so many the second closed form is cheap too
 SAMPLE = 400  # rows
 MOST_ITEMS = 20_000  # of more, only the most frequent take part in a closed form
 
@@ -73,11 +77,18 @@ def _counts(baskets: Baskets, support: Support) -> Linear:
     return Counted(c, _sparse(support, weights), n=baskets.frequencies, power=graph.source)
 
 
+def closed_form(name: str, baskets: Baskets) -> Ease:
+    """The model that a closed form comes from, not fitted yet."""
+    if name == "dropped":
+        return Edlae(length=LENGTH, max_items=MOST_ITEMS)
+    mean_length = baskets.nnz / max(1, int(np.count_nonzero(baskets.lengths)))
+    return Ease(l2=CENTRED_L2 * mean_length, length=LENGTH, max_items=MOST_ITEMS)
+
+
 def _closed(name: str, baskets: Baskets, support: Support) -> Linear:
     from scipy.sparse import csr_matrix
 
-    model = Ease(max_items=MOST_ITEMS) if name == "centred" else Edlae(length=0.5, max_items=MOST_ITEMS)
-    model.fit(baskets)
+    model = closed_form(name, baskets).fit(baskets)
     B, kept = model.B_, model.kept_
     together = _sparse(support, np.ones(len(support.columns), dtype=np.bool_))[kept][:, kept].tocsr()
     least = _least(B, together)
