@@ -2,6 +2,7 @@
 
     python benchmarks/other_data.py tags Packages > tags.txt           # the tags of each package of a distribution
     python benchmarks/other_data.py depends Packages > depends.csv     # what each package needs: record, item
+    python benchmarks/other_data.py words Packages > words.txt         # the words that describe each package in a line
     python benchmarks/other_data.py imports FOLDER ... > imports.txt   # what each Python file there imports
     bible -f gen1:1-rev22:21 | python benchmarks/other_data.py verses > verses.txt  # the words of each verse
 
@@ -27,6 +28,12 @@ def depends(packages: str) -> Iterator[str]:
     for package in _packages(packages):
         for name in _parted(re.sub(r"[ :(|][^,]*", "", package.get("Depends", "").replace(", ", ","))):
             yield f"{package['Package']},{name}"
+
+
+def words(packages: str) -> Iterator[str]:
+    for package in _packages(packages):
+        if found := set(re.findall(r"[a-z][a-z0-9+]+", package.get("Description", "").lower())):
+            yield " ".join(sorted(found))
 
 
 def imports(*folders: str) -> Iterator[str]:
@@ -58,7 +65,7 @@ def _parted(text: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    makers = {"tags": tags, "depends": depends, "imports": imports, "verses": verses}
+    makers = {"tags": tags, "depends": depends, "words": words, "imports": imports, "verses": verses}
     if len(sys.argv) < 2 or sys.argv[1] not in makers:
         sys.exit(__doc__)
     for line in makers[sys.argv[1]](*sys.argv[2:]):

@@ -41,6 +41,43 @@ def test_the_blend_is_never_behind_its_best_part_and_leaves_noise_out() -> None:
     assert both == pytest.approx(value, abs=1e-6)  # what is not among the first of a part is not among the first ten
 
 
+def drawn(n: int, items: int, seed: int, signals: tuple[float, ...]) -> tuple[list[blend.Part], Removals]:
+    """Parts that say much the same, as real ones do: most of their noise is shared. `signals` is what each adds to the
+    target. There is nothing in the records."""
+    rng = np.random.default_rng(seed)
+    target, common = rng.integers(0, items, n), 3 * rng.normal(size=(n, items))
+    scores = [(common + rng.normal(size=(n, items))).astype(np.float32) for _ in signals]
+    for part, signal in zip(scores, signals, strict=True):
+        part[np.arange(n), target] += signal
+
+    def said(part: np.ndarray) -> blend.Part:
+        places = iter(range(0, n, 256))
+
+        def rows(some: Removals) -> np.ndarray:
+            start = next(places)
+            return part[start : start + len(some)]
+
+        return rows
+
+    return [said(part) for part in scores], Removals(Baskets.from_matrix(np.zeros((n, items))), target, np.arange(n))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_parts_of_one_worth_both_count(seed: int) -> None:
+    """Which is better on 300 removals is luck; the truth is half each."""
+    a, _ = blend.strengths(*drawn(300, 100, seed, (4.0, 4.0)))
+    assert min(a) > 0.25 * sum(a)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_targets_out_of_sight_have_no_say(seed: int) -> None:
+    """No part has most targets among its first sixty. Beside the items that are looked at these are unlikely whatever
+    the strengths, and the likeliest strengths of all would be none."""
+    a, _ = blend.strengths(*drawn(1500, 3000, seed, (3.0, 3.0, 0.0)))
+    assert min(a[:2]) > 0.25 * sum(a)
+    assert a[2] < 0.1 * sum(a)
+
+
 def test_rivals_are_the_models_they_are_named_after() -> None:
     pairs = support.choose(RANDOM, 10)
     counts, centred = rivals.learn(("counts", "centred"), RANDOM, pairs, lambda share, words: None)
