@@ -365,7 +365,7 @@ def test_tuned_rows_stand_beside_those_that_are_spelled(shop: Path, tmp_path: Pa
     assert all(one["tuned"]["trials"] == 4 for one in found["each"])
     assert found["ours"]["top10_mean"] > rows["lwcvg"]["ours"]["top10_mean"]
     text = (tmp_path / "table2.md").read_text()
-    assert "Tuned rows: settings by 4 trials in each fold" in text
+    assert "Tuned rows: settings (in the JSON) by 4 trials in each fold" in text
     assert "Sizes were chosen" not in text
     assert "| `lwcvg, tuned` " in text
     assert main([*plain, "--tune", "5", "--render-only"]) == 0  # another search, of which nothing is finished
