@@ -103,7 +103,7 @@ FILES = [
     case("1,0,1\n1,1\n0,0,1\n", f"f.txt, line 2: 2 fields in '1,1', expected 3; {MEND}", format="wide"),
     case("1,0\n1, x\n", f"f.txt, line 2: 'x' in column 1, counted from 0, is not a number; {MEND}", format="wide"),
     case("1,0\n1,inf\n", f"f.txt, line 2: 'inf' in column 1, counted from 0, is not a number; {MEND}", format="wide"),
-    case("u,1,0\n,1,1\n", f"f.txt, line 2: an empty record name in ',1,1'; {MEND}", format="wide", record=0),
+    case("u,1,0\n,1,1\n", f"f.txt, line 2: an empty record name in ',1,1', expected a name; {MEND}", format="wide", record=0),
     case("1,2\n", "f.txt: 2 columns, and the first 2 are passed over: no item is left; choose a smaller --first",
          format="wide", first=2),
     case("a,a\n1,1\n", "f.txt: the header has two columns 'a'; rename one", format="wide", header=True),
