@@ -198,7 +198,7 @@ def test_few_records(records: int) -> None:
     few = train[np.flatnonzero(train.lengths >= 2)[:records]]
     model = make_model("dem").fit(few)
     stack = records >= dem.FEWEST
-    assert len(model.strengths_) == (4 if stack else 1)  # popularity is one more rival
+    assert len(model.strengths_) == (4 if stack else 1)  # popularity is one of them
     assert bool(model.R_.shape[1]) != stack
     assert (model.calibration_ is not None) == stack
     assert np.isfinite(model.log_odds(test[:50])).all()

@@ -1,13 +1,15 @@
 """The pair term of a DEM that was not learned by steps: chosen among its rivals, and put into the log-odds.
 
-    phi(t, v) = tau (sum_n a_n (b_nt + R_nt . h_n) + sum_m a_m (c_mt + sum_{i in I_v} W_mit)) + kappa + sum_n l_n m_n(v)
+    phi(t, v) = tau (sum_n a_n (b_nt + R_nt . h_n) + sum_m a_m (c_mt + sum_{i in I_v} W_mit) + g p_t)
+                + kappa + sum_n l_n m_n(v)
 
 The nets n, hidden layers and a bias each, have learned by themselves; the rivals W_m (`rivals.py`, and `links.py` where
 records bear names of items) from all records.
 A rival can be asked of any record what it would say had it not learned from it (`linear.py`), so what the rivals count
 among themselves is chosen (`blend.py`) on thousands of training records, and what the nets add to their sum on the
 records that were held out from the nets: but for noise, a DEM is at least as good as each of its rivals alone.
-Where records are too few to hold some out there are no nets, and popularity is one more rival.
+All of these know how popular an item is, and in their sum that mostly counts too much; so popularity p takes part with
+a strength g of either sign. Where records are too few to hold some out there are no nets.
 Everything is folded into one b, R0 and R, and what changes no ranking makes the log-odds as likely as they can be on
 the held-out records (or on the training records, which the rivals forget): tau and kappa, and where a free net takes
 part l_n. Such a net says which item is missing and not whether one is, so the level of its scores means nothing.
@@ -111,10 +113,9 @@ def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Remova
     model.columns_, model.weights_ = support.NOTHING.columns, support.NOTHING.counts
     pairs = support.choose(baskets, model.memory, progress) if chosen else support.NOTHING
     linear = rivals.learn(chosen, baskets, pairs, progress)
-    linear += [rivals.popular(baskets)] if removals is None else []
     named = links.learn(baskets) if model.names and model.pairs == "auto" else []
     model.named_ = bool(named)
-    linear += named
+    linear += [*named, rivals.popular(baskets)]
     progress(0.95, "how much each counts")
     said = [_net_scores(model, net) for net in nets], [part.unseen for part in linear]
     asked = _asked(baskets, model.random_state)
@@ -142,12 +143,16 @@ def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Remova
 def _strengths(
     nets: Sequence[blend.Part], linear: Sequence[blend.Part], asked: Removals, held: Removals
 ) -> tuple[blend.Doubles, blend.Doubles]:
-    """(nets,) and (rivals,): first what each rival counts beside the others, then the nets beside their sum."""
-    among = blend.strengths(linear, asked)[0] if len(linear) > 1 else np.ones(len(linear))
+    """(nets,) and (rivals,), popularity the last: first what each rival counts beside the others, then the nets beside
+    their sum, each time with as much popularity as is best."""
+    *pairs, popular = linear
+    among = blend.strengths(pairs, asked, popular) if pairs else np.zeros(1)
     if not nets:
         return np.zeros(0), among
-    a, _ = blend.strengths([*nets, _sum(linear, among)] if linear else nets, held)
-    return a[: len(nets)], among * a[-1] if linear else among
+    a = blend.strengths([*nets, _sum(linear, among)] if pairs else nets, held, popular)
+    others = among * a[len(nets)] if pairs else among
+    others[-1] += a[-1]
+    return a[: len(nets)], others
 
 
 def _sum(parts: Sequence[blend.Part], strengths: Iterable[float]) -> blend.Part:
@@ -175,7 +180,7 @@ def _temper(
 ) -> tuple[float, float, blend.Doubles, Calibration]:
     """tau, kappa and l (levels,), the likeliest on these records: each item given the rest, as if none had been learned
     from. And the calibration of what comes out on the same: that does not mend what was no log-odds at first."""
-    from cooccur.models.calibrated import Histogram, broken_line, learn, sigmoid
+    from cooccur.models.calibrated import END, Histogram, broken_line, learn, sigmoid
 
     room = min(TEMPER_ITEMS, TEMPER_CELLS // held.n_items)
     removals = take_out(held, np.arange(min(room, held.nnz)))
@@ -183,12 +188,14 @@ def _temper(
     said = [phi(some) for some in asked]
     for some, scores in zip(asked, said, strict=True):
         ops.mask(scores, some.rest.indptr, some.rest.indices)
+    size = max(1.0, max(float(np.nanmax(np.abs(scores))) for scores in said) / END)
+    said = [scores / size for scores in said]
     targets = [some.target for some in asked]
     first = np.split(np.diff(removals.record, prepend=-1) > 0, np.arange(256, len(removals), 256))
 
     lifts = np.zeros(len(levels))
     if levels:
-        means = [np.stack([part(some).mean(axis=1) for part in levels], axis=1) for some in asked]
+        means = [np.stack([part(some).mean(axis=1) / size for part in levels], axis=1) for some in asked]
         lifts = _lifts(said, means, targets, first)
         said = [_float(scores + (mean @ lifts)[:, None]) for scores, mean in zip(said, means, strict=True)]
     seen = Histogram()
@@ -199,6 +206,7 @@ def _temper(
     kappa = at_low - tau * low
     said = [_float(tau * scores + kappa) for scores in said]
     calibration = learn(_given_rest(said, targets, first), lambda: zip(said, targets, strict=True))
+    tau /= size
     return float(tau), float(kappa), tau * lifts, calibration
 
 

@@ -1,17 +1,18 @@
-"""How much each of several scores should count: s(t) = sum_m a_m s_m(t), the a_m >= 0 chosen on held-out removals.
+"""How much each of several scores should count: s(t) = sum_m a_m s_m(t) + g p(t), chosen on held-out removals.
 
-Only items that some part has among its first `FIRST` are looked at: what no part puts there does not get among the
-first ten. That makes a trial cost removals * FIRST * parts, whatever the number of items. A removal whose target no
-part has there has nothing to say either. Of the others two answers are taken, and the mean of both, because each errs
-on a few hundred records, and not alike:
+The a_m >= 0 are what the parts count, and g, of either sign, what popularity p counts beside them: each part has some
+of it already, and their sum mostly too much. Best is what makes most of
 
-    likeliest   maximise  sum over removals of  ln softmax_t(s)      t the removed item, among the items looked at, with
-                scores that spread alike in every record: else the few that are very long would decide alone
-    bagged      the a_m on a coarse grid with the best Top@1 + Top@10, the mean over `BAGS` samples of the records with
-                replacement: the best on one sample is mostly luck, what is best on most of them is not
+    sum over removals of  sum_{k = 1, 10}  1 / (1 + (r / (k + 1/2))^2)        r = 1 + sum_j sigma(SHARP (s(j) - s(t)))
 
-A part whose share stays below `LEAST` is left out, and should the outcome be behind the best part alone by more than
-noise, that part alone is the answer.
+with t the removed item: Top@1 + Top@10, but for ranks and ends that give way, so that a few hundred records tell more
+of it than whether t was just inside or outside. What is best on one sample is partly luck, so the answer is the mean
+over `BAGS` samples of the records with replacement. Scores spread alike in every record: else the few that are very
+long would decide alone.
+
+The items j that are looked at are those that some part has among its first `FIRST`, with popularity or less of it:
+others do not get among the first ten. That makes a trial cost removals * FIRST * parts^2, whatever the number of items.
+A removal whose target no part has there has nothing to say. A part whose share stays below `LEAST` is left out.
 """
 
 from __future__ import annotations
@@ -29,107 +30,79 @@ Doubles = npt.NDArray[np.float64]
 Part = Callable[[Removals], Floats]  # (removals, n_items) scores
 
 FIRST = 60
-STEPS = (0.0, 1 / 16, 1 / 4, 1.0, 4.0, 16.0)  # what an a_m is tried at, beside a largest one of 1
-BAGS = 20
+BAGS = 10
+SHARP = 50.0  # over the spread of the scores in a record
+LESS = 0.3  # popularity, in spreads, that is taken from a part for its second list
+MOST = (-1.0, 10.0)  # what popularity may count beside all parts together
+LITTLE = 1e-6  # where nothing but popularity counts
 LEAST = 0.02  # of the sum of all shares
 SILENT = 1e-4  # scores that spread no more are a tie break
-TIE = 1e-5  # in spreads: what is nearer than that is level
-NOISE = 24.0  # percentage points over the root of the removals: half a standard error
 
 
-def strengths(parts: Sequence[Part], removals: Removals) -> tuple[Doubles, float]:
-    """(parts,) a_m, and the Top@1 + Top@10 in percent that they reach.
+def strengths(parts: Sequence[Part], removals: Removals, popular: Part | None = None) -> Doubles:
+    """(parts,) a_m, and g behind them where there is a `popular` part.
 
     >>> from cooccur.baskets import Baskets
     >>> rest = Baskets.from_matrix(np.zeros((3, 3)))
     >>> parts = [lambda b: np.eye(3, dtype=np.float32), lambda b: np.tile(np.float32([3, 2, 1]), (3, 1))]
-    >>> a, value = strengths(parts, Removals(rest, np.arange(3), np.arange(3)))
-    >>> bool(a[0] > a[1]), value
-    (True, 200.0)
+    >>> a = strengths(parts, Removals(rest, np.arange(3), np.arange(3)))
+    >>> bool(a[0] > a[1])
+    True
     """
-    cells, target = _cells(parts, removals)
+    everything = [*parts, popular] if popular else list(parts)
+    cells, target = _cells(parts, removals, popular)
     cells -= target[:, None, :]  # an item is before the target where the blend of this is above 0
     seen = ~np.isnan(cells[..., 0]).all(axis=1)
+    signed = np.arange(len(everything)) >= len(parts)
     if not seen.any():  # no target has a rival
-        return np.ones(len(parts)), 200.0
+        return np.where(signed, 0.0, 1.0)
     variances = np.nanvar(cells[seen], axis=1)
     unit = np.sqrt(_typical(variances))
     unit = np.where(unit > SILENT, unit, 1.0)
     cells /= unit.astype(np.float32)
     cells[seen] /= np.sqrt((variances / unit**2).mean(axis=1) + 1e-12).astype(np.float32)[:, None, None]
     in_sight = (cells > 0).sum(axis=1).min(axis=1) < FIRST
-    value = _Hits(cells[in_sight], len(removals))
-    alone = [tuple(one) for one in np.eye(len(parts))]
-    best = max(alone, key=value)
-    a = np.array(best)
-    if len(parts) > 1 and in_sight.any():
-        likely = _likeliest(cells[in_sight])
-        shares = _bagged(value, [*alone, _on_grid(likely)], removals.record[in_sight])
-        shares += likely / likely.sum() if likely.any() else shares
-        shares[shares < LEAST * shares.sum()] = 0
-        if value(tuple(shares)) > value(best) - NOISE / np.sqrt(len(removals)):
-            a = shares
-    return a / unit, value(tuple(a))
+    if not (in_sight & seen).any():
+        return np.where(signed, 0.0, 1.0) / unit
+    a = _best(cells[in_sight & seen], signed, removals.record[in_sight & seen])
+    a[(a < LEAST) & ~signed] = 0
+    return np.asarray(a / unit)
 
 
-class _Hits:
-    """Top@1 + Top@10 in percent of `total` removals, those that `cells` has and others that are misses. What was asked
-    before is kept, one number a removal, so that a weighted mean of it costs next to nothing."""
+def _best(cells: Floats, signed: npt.NDArray[np.bool_], record: npt.NDArray[np.int64]) -> Doubles:
+    """(parts,) shares, 1 in sum but for the signed; `cells` are the differences to the target."""
+    from scipy.optimize import minimize
+    from scipy.special import expit
 
-    def __init__(self, cells: Floats, total: int) -> None:
-        self.cells, self.total = cells, total
-        self.known: dict[tuple[float, ...], Doubles] = {}
+    nothing = np.isnan(cells[..., 0])
+    x = np.where(np.isnan(cells), 0, cells)
+    alike = ~signed / np.count_nonzero(~signed)
+    bounds = [MOST if free else (0, None) for free in signed]
 
-    def __call__(self, a: tuple[float, ...], times: npt.NDArray[np.int64] | None = None) -> float:
-        """`times` (removals,) each counts."""
-        if a not in self.known:
-            self.known[a] = self._hits(np.array(a))
-        hits = self.known[a]
-        return 100 / self.total * float(hits.sum() if times is None else hits @ times)
+    def way_up(start: Doubles, times: Doubles) -> tuple[float, Doubles]:
+        def loss(v: Doubles) -> tuple[float, Doubles]:
+            total = max(v[~signed].sum(), LITTLE)
+            a = v / total
+            before = expit(SHARP * (x @ a.astype(np.float32)))
+            before[nothing] = 0
+            r = 1 + before.sum(axis=1)
+            hits = np.stack([1 / (1 + (r / (k + 0.5)) ** 2) for k in (1, 10)])
+            by_r = -2 * (hits * (1 - hits)).sum(axis=0) / r * times
+            slope = np.einsum("r,rc,rcm->m", by_r, SHARP * before * (1 - before), x, optimize=True)
+            return -float(hits.sum(axis=0) @ times), -(slope - slope @ a * ~signed) / total
 
-    def _hits(self, a: Doubles) -> Doubles:
-        """Ties count in expectation: where no pair is known, a pair term says the same of all, but for rounding."""
-        ahead, close = self.cells @ a.astype(np.float32), TIE * max(a)
-        before, level = (ahead > close).sum(axis=1), (np.abs(ahead) <= close).sum(axis=1)
-        return np.asarray(sum(np.clip((k - before) / (level + 1), 0, 1) for k in (1, 10)), dtype=np.float64)
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
+        return float(found.fun), np.clip(found.x / max(found.x[~signed].sum(), LITTLE), *MOST)
 
-
-def _bagged(value: _Hits, starts: Sequence[tuple[float, ...]], record: npt.NDArray[np.int64]) -> Doubles:
-    """(parts,) shares: the mean over samples of the records of the best on each, one a_m moving after the other."""
+    starts = [alike, *(0.8 * np.eye(len(signed)) + 0.2 * alike)[~signed]]  # there may be several hills
+    _, best = min((way_up(start, np.full(len(x), 1 / len(x))) for start in starts), key=lambda found: found[0])
     rng = np.random.default_rng(0)
     _, at = np.unique(record, return_inverse=True)
-    n, total = int(at.max()) + 1, np.zeros(len(starts[0]))
+    n, bags = int(at.max()) + 1, []
     for _ in range(BAGS):
-        times = np.bincount(rng.integers(0, n, n), minlength=n)[at]
-        a = max(starts, key=lambda start: value(start, times))
-        best, moved = value(a, times), True
-        while moved:
-            moved = False
-            for m in range(len(a)):
-                for step in STEPS:
-                    trial = _scaled((*a[:m], step, *a[m + 1 :]))
-                    if any(trial) and (found := value(trial, times)) > best:
-                        best, a, moved = found, trial, True
-        total += np.array(a) / sum(a)
-    return total / BAGS
-
-
-def _scaled(a: tuple[float, ...]) -> tuple[float, ...]:
-    """The largest is 1, and what is very small beside it is 0."""
-    most = max(a) or 1.0
-    return tuple(x / most if x >= most / 64 else 0.0 for x in a)
-
-
-def _on_grid(a: Doubles) -> tuple[float, ...]:
-    """The same on the grid, nearly.
-
-    >>> _on_grid(np.array([0.1, 0.03, 0]))
-    (1.0, 0.25, 0.0)
-    """
-    if not a.any():
-        return tuple(np.ones(len(a)))
-    exponents = np.round(np.log(np.maximum(a / a.max(), 1e-9)) / np.log(4))
-    return _scaled(tuple(np.where(exponents > -3, 4.0**exponents, 0.0).tolist()))
+        times = np.bincount(rng.integers(0, n, n), minlength=n)[at] / len(x)
+        bags.append(way_up(0.9 * best + 0.1 * alike, times)[1])
+    return np.asarray(np.mean(bags, axis=0))
 
 
 def _typical(variances: Floats) -> Doubles:
@@ -142,27 +115,7 @@ def _typical(variances: Floats) -> Doubles:
     return found
 
 
-def _likeliest(cells: Floats) -> Doubles:
-    """(parts,) the a_m that make the targets likeliest; `cells` are the differences to the target."""
-    from scipy.optimize import minimize
-
-    nothing = np.isnan(cells[..., 0])
-    x = np.where(np.isnan(cells), 0, cells)
-
-    def loss(a: Doubles) -> tuple[float, Doubles]:
-        z = x @ a.astype(np.float32)
-        z[nothing] = -np.inf
-        top = np.maximum(z.max(axis=1), 0)
-        e = np.exp(z - top[:, None])
-        total = e.sum(axis=1) + np.exp(-top)
-        slope = np.einsum("rc,rcm->m", e / total[:, None], x, optimize=True)
-        return float((np.log(total) + top).mean()), slope.astype(np.float64) / len(x)
-
-    start = np.full(x.shape[2], 0.3)
-    return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0, 100)] * len(start)).x)
-
-
-def _cells(parts: Sequence[Part], removals: Removals) -> tuple[Floats, Floats]:
+def _cells(parts: Sequence[Part], removals: Removals, popular: Part | None) -> tuple[Floats, Floats]:
     """(removals, items looked at, parts) scores, NaN where there is nothing to look at; (removals, parts) the targets'.
 
     NaN is above nothing, so it never counts as being before the target.
@@ -171,15 +124,29 @@ def _cells(parts: Sequence[Part], removals: Removals) -> tuple[Floats, Floats]:
     for start in range(0, len(removals), 256):
         some = removals[slice(start, start + 256)]
         rows = np.arange(len(some))
-        blocks, firsts = [np.array(part(some), dtype=np.float32) for part in parts], []
+        blocks = [np.array(part(some), dtype=np.float32) for part in ([*parts, popular] if popular else parts)]
         targets.append(np.stack([block[rows, some.target] for block in blocks], axis=-1))
+        spread = max(float(blocks[-1][0].std()), SILENT)  # of the popularity
         for block in blocks:
             ops.mask(block, some.rest.indptr, some.rest.indices)
             block[rows, some.target] = np.nan
-            firsts.append(ops.top_k(block, min(FIRST, block.shape[1]))[0])
+        firsts = [_first(block) for block in blocks]
+        if popular:
+            for block, first in zip(blocks[:-1], firsts[:-1], strict=True):
+                full = first[:, -1] >= 0
+                own = np.take_along_axis(block[full], first[full], axis=1).std(axis=1) if full.any() else np.zeros(1)
+                firsts = [*firsts, _first(block - np.float32(LESS * np.median(own) / spread) * blocks[-1])]
         items = np.sort(np.concatenate(firsts, axis=1), axis=1)
-        seen = np.stack([block[rows[:, None], np.maximum(items, 0)] for block in blocks], axis=-1)
-        seen[:, 1:][items[:, 1:] == items[:, :-1]] = np.nan
+        items[:, 1:][items[:, 1:] == items[:, :-1]] = -1
+        items = -np.sort(-items, axis=1)
+        items = items[:, : max(1, int((items >= 0).sum(axis=1).max()))]
+        seen = np.stack([np.take_along_axis(block, np.maximum(items, 0), axis=1) for block in blocks], axis=-1)
         seen[items < 0] = np.nan
         cells.append(seen)
+    most = max(block.shape[1] for block in cells)
+    cells = [np.pad(seen, ((0, 0), (0, most - seen.shape[1]), (0, 0)), constant_values=np.nan) for seen in cells]
     return np.concatenate(cells), np.concatenate(targets)
+
+
+def _first(block: Floats) -> npt.NDArray[np.int64]:
+    return np.asarray(ops.top_k(block, min(FIRST, block.shape[1]))[0], dtype=np.int64)

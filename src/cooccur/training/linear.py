@@ -83,13 +83,13 @@ class Counted(Linear):
 
 @dataclass(frozen=True, eq=False)
 class Popular(Linear):
-    """No pairs at all: `c` is in how many records each item was, over the highest such number, 1/`step`."""
+    """No pairs at all; `step` (n,) is how much less `c` would be, had an item been in one record less."""
 
-    step: float
+    step: Floats
 
     def unseen(self, removals: Removals) -> Floats:
         scores = self.scores(removals.rest)
-        scores[np.arange(len(removals)), removals.target] -= self.step
+        scores[np.arange(len(removals)), removals.target] -= self.step[removals.target]
         return scores
 
 

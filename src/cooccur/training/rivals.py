@@ -35,6 +35,7 @@ LENGTH = 0.5  # records weigh L^-1/2 in the closed forms
 CENTRED_L2 = 2  # times the mean length
 FEW_ITEMS = 10_000  # up to so many the second closed form is cheap too
 SAMPLE = 400  # rows
+RARE = 10  # records
 MOST_ITEMS = 20_000  # of more, only the most frequent take part in a closed form
 
 
@@ -58,12 +59,15 @@ def learn(chosen: Sequence[str], baskets: Baskets, support: Support, progress: P
 
 
 def popular(baskets: Baskets) -> Linear:
-    """How frequent each item is: where records are few, most pairs never met, and the other rivals are silent."""
+    """How frequent each item is: ln(n + 10), so that all that are rare are much alike, with mean 0 over occurrences."""
     from scipy.sparse import csr_matrix
 
-    step, n = 1 / max(1, int(baskets.frequencies.max())), baskets.n_items
-    c = np.asarray(step * baskets.frequencies, dtype=np.float32)
-    return Popular(c, csr_matrix((n, n), dtype=np.float32), step=step)
+    n = baskets.frequencies.astype(np.float64)
+    c = np.log(n + RARE)
+    step = c - np.log(np.maximum(n - 1, 0) + RARE)
+    c -= n @ c / max(1.0, n.sum())
+    nothing = csr_matrix((len(n), len(n)), dtype=np.float32)
+    return Popular(c.astype(np.float32), nothing, step=step.astype(np.float32))
 
 
 def _counts(baskets: Baskets, support: Support) -> Linear:
