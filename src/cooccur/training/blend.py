@@ -35,6 +35,7 @@ SHARP = 50.0  # over the spread of the scores in a record
 LESS = 0.3  # popularity, in spreads, that is taken from a part for its second list
 MOST = (-1.0, 10.0)  # what popularity may count beside all parts together
 LITTLE = 1e-6  # where nothing but popularity counts
+FLAT = 1e-6  # no more is gained by a step
 LEAST = 0.02  # of the sum of all shares
 SILENT = 1e-4  # scores that spread no more are a tie break
 
@@ -91,7 +92,7 @@ def _best(cells: Floats, signed: npt.NDArray[np.bool_], record: npt.NDArray[np.i
             slope = np.einsum("r,rc,rcm->m", by_r, SHARP * before * (1 - before), x, optimize=True)
             return -float(hits.sum(axis=0) @ times), -(slope - slope @ a * ~signed) / total
 
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": FLAT})
         return float(found.fun), np.clip(found.x / max(found.x[~signed].sum(), LITTLE), *MOST)
 
     starts = [alike, *(0.8 * np.eye(len(signed)) + 0.2 * alike)[~signed]]  # there may be several hills
