@@ -50,11 +50,10 @@ def strengths(parts: Sequence[Part], removals: Removals, popular: Part | None = 
     >>> bool(a[0] > a[1])
     True
     """
-    everything = [*parts, popular] if popular else list(parts)
     cells, target = _cells(parts, removals, popular)
     cells -= target[:, None, :]  # an item is before the target where the blend of this is above 0
     seen = ~np.isnan(cells[..., 0]).all(axis=1)
-    signed = np.arange(len(everything)) >= len(parts)
+    signed = np.arange(cells.shape[2]) >= len(parts)
     if not seen.any():  # no target has a rival
         return np.where(signed, 0.0, 1.0)
     variances = np.nanvar(cells[seen], axis=1)
@@ -63,9 +62,10 @@ def strengths(parts: Sequence[Part], removals: Removals, popular: Part | None = 
     cells /= unit.astype(np.float32)
     cells[seen] /= np.sqrt((variances / unit**2).mean(axis=1) + 1e-12).astype(np.float32)[:, None, None]
     in_sight = (cells > 0).sum(axis=1).min(axis=1) < FIRST
-    if not (in_sight & seen).any():
+    asked = in_sight & seen
+    if not asked.any():
         return np.where(signed, 0.0, 1.0) / unit
-    a = _best(cells[in_sight & seen], signed, removals.record[in_sight & seen])
+    a = _best(cells[asked], signed, removals.record[asked])
     a[(a < LEAST) & ~signed] = 0
     return np.asarray(a / unit)
 
