@@ -301,3 +301,16 @@ def test_completing_from_a_file_imports_neither_torch_nor_numba(tmp_path: Path) 
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
+@pytest.mark.parametrize("spec", ["dem:hidden=none", "dem:hidden=8,epochs=2"])
+def test_an_empty_basket_gets_what_is_frequent(spec: str) -> None:
+    """Parts are weighed on records that hold something; with popularity below 0 an empty one got what is rarest."""
+    train, _ = shop()
+    model = make_model(spec).fit(train[:2000])
+    answer = model.complete([], k=len(model.items_))
+    expected = np.sort(model.frequencies_)[::-1] / 2000
+    np.testing.assert_allclose([suggestion.probability for suggestion in answer], expected, atol=0.03)
+    reason = model.explain([], answer.items[0])
+    assert (reason.score, reason.shares) == (pytest.approx(answer.suggestions[0].score), ())
+    assert reason.score == pytest.approx(reason.prior + reason.rest)

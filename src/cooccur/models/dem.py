@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -300,6 +300,29 @@ class Dem(PseudoLikelihood):
         super()._check_learned()
         if (self.sizes_ % max(1, len(self.free_))).any():
             raise ValueError(f"hidden layers of {self.sizes_.tolist()} are not those of {len(self.free_)} nets")
+
+    def _scores(self, baskets: Baskets) -> Floats:
+        """An empty record gets the shares of the items: a sum of parts was weighed on records that hold some."""
+        scores = super()._scores(baskets)
+        if len(self.strengths_) > 1:
+            scores[baskets.lengths == 0] = self._prior()
+        return scores
+
+    def _prior(self) -> Floats:
+        n = self.frequencies_
+        return np.log((n + 0.5) / (self.n_records_ - n + 0.5)).astype(np.float32)
+
+    def explain(self, basket: Iterable[str], item: str) -> Reason:
+        reason = super().explain(basket, item)
+        if len(self.strengths_) > 1 and not reason.shares:
+            by_itself = float(self._prior()[self.number(item)])
+            return replace(reason, score=by_itself, prior=by_itself, rest=0.0)
+        return reason
+
+    def _affinity(self, item: int) -> Floats:
+        alone = Baskets(np.array([0, 1, 1]), np.array([item]), self.items_)
+        present, nothing = super()._scores(alone)  # the sum of the parts, so that what is the same in both goes
+        return np.asarray(present - nothing)
 
     def _fit(self, baskets: Baskets, progress: Progress) -> None:
         from cooccur.training.assemble import Net, assemble
