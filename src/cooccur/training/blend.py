@@ -127,16 +127,15 @@ def _cells(parts: Sequence[Part], removals: Removals, popular: Part | None) -> t
         rows = np.arange(len(some))
         blocks = [np.array(part(some), dtype=np.float32) for part in ([*parts, popular] if popular else parts)]
         targets.append(np.stack([block[rows, some.target] for block in blocks], axis=-1))
-        spread = max(float(blocks[-1][0].std()), SILENT)  # of the popularity
+        spread = float(blocks[-1][0].std())  # of the popularity, where it takes part
         for block in blocks:
             ops.mask(block, some.rest.indptr, some.rest.indices)
             block[rows, some.target] = np.nan
         firsts = [_first(block) for block in blocks]
         if popular:
+            unit = blocks[-1] * np.float32(LESS / max(spread, SILENT))
             for block, first in zip(blocks[:-1], firsts[:-1], strict=True):
-                full = first[:, -1] >= 0
-                own = np.take_along_axis(block[full], first[full], axis=1).std(axis=1) if full.any() else np.zeros(1)
-                firsts = [*firsts, _first(block - np.float32(LESS * np.median(own) / spread) * blocks[-1])]
+                firsts = [*firsts, _first(block - _spread(block, first) * unit)]
         items = np.sort(np.concatenate(firsts, axis=1), axis=1)
         items[:, 1:][items[:, 1:] == items[:, :-1]] = -1
         items = -np.sort(-items, axis=1)
@@ -147,6 +146,13 @@ def _cells(parts: Sequence[Part], removals: Removals, popular: Part | None) -> t
     most = max(block.shape[1] for block in cells)
     cells = [np.pad(seen, ((0, 0), (0, most - seen.shape[1]), (0, 0)), constant_values=np.nan) for seen in cells]
     return np.concatenate(cells), np.concatenate(targets)
+
+
+def _spread(block: Floats, first: npt.NDArray[np.int64]) -> np.float32:
+    """Of the scores of the first items, in a typical record."""
+    full = first[:, -1] >= 0
+    found = np.take_along_axis(block[full], first[full], axis=1).std(axis=1)
+    return np.float32(np.median(found) if len(found) else 0)
 
 
 def _first(block: Floats) -> npt.NDArray[np.int64]:

@@ -35,7 +35,7 @@ LENGTH = 0.5  # records weigh L^-1/2 in the closed forms
 CENTRED_L2 = 2  # times the mean length
 FEW_ITEMS = 10_000  # up to so many the second closed form is cheap too
 SAMPLE = 400  # rows
-RARE = 10  # records
+RARE = 10  # records: below so many, items are much alike in popularity
 MOST_ITEMS = 20_000  # of more, only the most frequent take part in a closed form
 
 
