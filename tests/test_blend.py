@@ -76,6 +76,16 @@ def test_targets_out_of_sight_have_no_say(seed: int) -> None:
     assert a[2] < 0.1 * sum(a)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_part_that_does_not_clearly_gain_leaves_the_others_as_they_are(seed: int) -> None:
+    stands = [0.0, 7.0]
+    assert blend.strengths(*drawn(3000, 100, seed, (4.2, 4.0)), unless=stands)[0] > 0
+    silent = drawn(600, 100, seed, (0.0, 4.0))
+    assert blend.strengths(*silent, unless=stands).tolist() == stands
+    parts, removals = drawn(30, 100, seed, (3.0, 4.0))  # what so few records say is luck
+    assert blend.strengths(parts, removals, unless=stands).tolist() == stands
+
+
 def test_popularity_that_two_parts_share_is_taken_out_once() -> None:
     """Both know the log of the popularity, which is all that draws the targets, and a little about each target of their
     own: in their sum it counts twice."""

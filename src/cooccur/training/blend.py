@@ -8,7 +8,8 @@ of it already, and their sum mostly too much. Best is what makes most of
 with t the removed item: Top@1 + Top@10, but for ranks and ends that give way, so that a few hundred records tell more
 of it than whether t was just inside or outside. What is best on one sample is partly luck, so the answer is the mean
 over `BAGS` samples of the records with replacement. Scores spread alike in every record: else the few that are very
-long would decide alone.
+long would decide alone. What is a little better on these records may be luck as well: by the rule of one standard error
+a simpler answer can be named that stands `unless` the sum over records of what is gained is above its standard error.
 
 The items j that are looked at are those that some part has among its first `FIRST`, with popularity or less of it:
 others do not get among the first ten. That makes a trial cost removals * FIRST * parts^2, whatever the number of items.
@@ -40,8 +41,11 @@ LEAST = 0.02  # of the sum of all shares
 SILENT = 1e-4  # scores that spread no more are a tie break
 
 
-def strengths(parts: Sequence[Part], removals: Removals, popular: Part | None = None) -> Doubles:
-    """(parts,) a_m, and g behind them where there is a `popular` part.
+def strengths(
+    parts: Sequence[Part], removals: Removals, popular: Part | None = None, unless: Sequence[float] | None = None
+) -> Doubles:
+    """(parts,) a_m, and g behind them where there is a `popular` part. `unless` they clearly gain: these (parts,) as
+    they are, and no more of popularity.
 
     >>> from cooccur.baskets import Baskets
     >>> rest = Baskets.from_matrix(np.zeros((3, 3)))
@@ -65,18 +69,38 @@ def strengths(parts: Sequence[Part], removals: Removals, popular: Part | None = 
     asked = in_sight & seen
     if not asked.any():
         return np.where(signed, 0.0, 1.0) / unit
-    a = _best(cells[asked], signed, removals.record[asked])
+    _, record = np.unique(removals.record[asked], return_inverse=True)
+    x, nothing = np.nan_to_num(cells[asked]), np.isnan(cells[asked, :, 0])
+    a = _best(x, nothing, signed, record)
     a[(a < LEAST) & ~signed] = 0
+    if unless is not None:
+        stands = np.concatenate((unless, np.zeros(np.count_nonzero(signed))))
+        simple = stands * unit / (stands * unit).sum()
+        gain = np.bincount(record, _hits(x, nothing, a)[0].sum(axis=0) - _hits(x, nothing, simple)[0].sum(axis=0))
+        if gain.sum() <= gain.std() * np.sqrt(len(gain)):
+            return stands
     return np.asarray(a / unit)
 
 
-def _best(cells: Floats, signed: npt.NDArray[np.bool_], record: npt.NDArray[np.int64]) -> Doubles:
-    """(parts,) shares, 1 in sum but for the signed; `cells` are the differences to the target."""
-    from scipy.optimize import minimize
+def _hits(x: Floats, nothing: npt.NDArray[np.bool_], a: Doubles) -> tuple[Doubles, Doubles, Floats]:
+    """(2, removals) Top@1 and Top@10 with ends that give way; (removals,) r; (removals, items) sigma.
+
+    x (removals, items, parts) are the differences to the target, `nothing` tells where there is no item.
+    """
     from scipy.special import expit
 
-    nothing = np.isnan(cells[..., 0])
-    x = np.where(np.isnan(cells), 0, cells)
+    before = expit(SHARP * (x @ a.astype(np.float32)))
+    before[nothing] = 0
+    r = 1 + before.sum(axis=1)
+    return np.stack([1 / (1 + (r / (k + 0.5)) ** 2) for k in (1, 10)]), r, before
+
+
+def _best(
+    x: Floats, nothing: npt.NDArray[np.bool_], signed: npt.NDArray[np.bool_], record: npt.NDArray[np.int64]
+) -> Doubles:
+    """(parts,) shares, 1 in sum but for the signed; `record` (removals,) 0, 1, 2 ..."""
+    from scipy.optimize import minimize
+
     alike = ~signed / np.count_nonzero(~signed)
     bounds = [MOST if free else (0, None) for free in signed]
 
@@ -84,10 +108,7 @@ def _best(cells: Floats, signed: npt.NDArray[np.bool_], record: npt.NDArray[np.i
         def loss(v: Doubles) -> tuple[float, Doubles]:
             total = max(v[~signed].sum(), LITTLE)
             a = v / total
-            before = expit(SHARP * (x @ a.astype(np.float32)))
-            before[nothing] = 0
-            r = 1 + before.sum(axis=1)
-            hits = np.stack([1 / (1 + (r / (k + 0.5)) ** 2) for k in (1, 10)])
+            hits, r, before = _hits(x, nothing, a)
             by_r = -2 * (hits * (1 - hits)).sum(axis=0) / r * times
             slope = np.einsum("r,rc,rcm->m", by_r, SHARP * before * (1 - before), x, optimize=True)
             return -float(hits.sum(axis=0) @ times), -(slope - slope @ a * ~signed) / total
@@ -98,10 +119,9 @@ def _best(cells: Floats, signed: npt.NDArray[np.bool_], record: npt.NDArray[np.i
     starts = [alike, *(0.8 * np.eye(len(signed)) + 0.2 * alike)[~signed]]  # there may be several hills
     _, best = min((way_up(start, np.full(len(x), 1 / len(x))) for start in starts), key=lambda found: found[0])
     rng = np.random.default_rng(0)
-    _, at = np.unique(record, return_inverse=True)
-    n, bags = int(at.max()) + 1, []
+    n, bags = int(record.max()) + 1, []
     for _ in range(BAGS):
-        times = np.bincount(rng.integers(0, n, n), minlength=n)[at] / len(x)
+        times = np.bincount(rng.integers(0, n, n), minlength=n)[record] / len(x)
         bags.append(way_up(0.9 * best + 0.1 * alike, times)[1])
     return np.asarray(np.mean(bags, axis=0))
 
