@@ -86,6 +86,13 @@ def test_a_part_that_does_not_clearly_gain_leaves_the_others_as_they_are(seed: i
     assert blend.strengths(parts, removals, unless=stands).tolist() == stands
 
 
+def test_nets_without_a_record_to_ask_are_left_out() -> None:
+    """All records are alike: each target is the only candidate."""
+    model = make_model("dem:hidden=4,epochs=1").fit([["a", "b", "c"]] * 300)
+    assert not model.strengths_[:3].any()
+    assert model.strengths_[3:].any()
+
+
 def test_popularity_that_two_parts_share_is_taken_out_once() -> None:
     """Both know the log of the popularity, which is all that draws the targets, and a little about each target of their
     own: in their sum it counts twice."""

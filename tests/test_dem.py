@@ -304,13 +304,29 @@ def test_completing_from_a_file_imports_neither_torch_nor_numba(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("spec", ["dem:hidden=none", "dem:hidden=8,epochs=2"])
-def test_an_empty_basket_gets_what_is_frequent(spec: str) -> None:
-    """Parts are weighed on records that hold something; with popularity below 0 an empty one got what is rarest."""
+@pytest.mark.parametrize("basket", [[], ["lonely"], ["never", "lonely"]])
+def test_a_basket_of_which_nothing_is_known_gets_what_is_frequent(spec: str, basket: list[str]) -> None:
+    """Parts are weighed on records that they know something of; with popularity below 0 others got what is rarest."""
     train, _ = shop()
-    model = make_model(spec).fit(train[:2000])
-    answer = model.complete([], k=len(model.items_))
-    expected = np.sort(model.frequencies_)[::-1] / 2000
-    np.testing.assert_allclose([suggestion.probability for suggestion in answer], expected, atol=0.03)
-    reason = model.explain([], answer.items[0])
-    assert (reason.score, reason.shares) == (pytest.approx(answer.suggestions[0].score), ())
-    assert reason.score == pytest.approx(reason.prior + reason.rest)
+    records = Baskets.from_lists([*train[:2000], *[["lonely"]] * 5])
+    items = [*records.items, "never"]
+    model = make_model(spec).fit(Baskets(records.indptr, records.indices, items))
+    answer = model.complete(basket, k=len(items))
+    number = {name: i for i, name in enumerate(items)}
+    shares = np.array([model.frequencies_[number[name]] / 2005 for name in answer.items])
+    assert (np.diff(shares) <= 0).all()
+    np.testing.assert_allclose([suggestion.probability for suggestion in answer], shares, atol=0.001)
+    reason = model.explain(basket, answer.items[0])
+    assert reason.score == pytest.approx(answer.suggestions[0].score)
+    assert reason.score == pytest.approx(reason.prior)
+    assert {name for name, _ in reason.shares} == set(basket)
+
+
+@pytest.mark.parametrize("spec", ["dem:hidden=none", "dem:hidden=8,epochs=2"])
+def test_what_was_never_seen_is_suggested_last(spec: str) -> None:
+    train, held = shop()
+    never = [f"never {i}" for i in range(20)]
+    model = make_model(spec).fit(Baskets(train.indptr, train.indices, [*train.items, *never]))
+    for basket in list(held[:100]):
+        answer = model.complete(basket, k=len(model.items_)).items
+        assert all(item.startswith("never") for item in answer[-20:])

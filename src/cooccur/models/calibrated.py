@@ -115,8 +115,10 @@ def missing_one(model: Model, baskets: Any, k: int = 10) -> BatchCompletion:
     odds = needs_log_odds(model)
     known, unknown = odds._known(baskets)
     calibration = odds.calibration_ or Calibration.identity()
-    parts = [calibration.missing(scores, min(k, known.n_items)) for _, scores in odds.blocks(known)]
-    items, found = (np.concatenate(part) for part in zip(*parts, strict=True))
+    k = min(k, known.n_items)
+    items, found = np.empty((len(known), k), dtype=np.int32), np.empty((len(known), k))
+    for which, scores in odds.blocks(known):
+        items[which], found[which] = calibration.missing(scores, k)
     return BatchCompletion(items, sigmoid(found).astype(np.float32), odds.items_, tuple(unknown), odds.titles_)
 
 
@@ -229,6 +231,8 @@ def broken_line(seen: Histogram, segments: int = SEGMENTS) -> Doubles:
     from scipy.optimize import minimize
 
     full = seen.count > 0
+    if not full.any():  # nothing was said to be likely at all
+        return Calibration.identity().given_rest
     n, hits, p = seen.count[full], seen.hits[full], seen.predicted[full] / seen.count[full]
     x = logit(p).clip(-END, END)
     information = np.cumsum(n * p * (1 - p))

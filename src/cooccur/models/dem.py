@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -32,6 +32,7 @@ from cooccur.models.trained import Trained
 from cooccur.pairs import BYTES_A_PAIR, expected_pairs
 
 if TYPE_CHECKING:
+    from cooccur.models.calibrated import Calibration
     from cooccur.training.energy_learner import EnergyLearner
     from cooccur.training.learner import Learner
 
@@ -302,22 +303,32 @@ class Dem(PseudoLikelihood):
             raise ValueError(f"hidden layers of {self.sizes_.tolist()} are not those of {len(self.free_)} nets")
 
     def _scores(self, baskets: Baskets) -> Floats:
-        """An empty record gets the shares of the items: a sum of parts was weighed on records that hold some."""
+        """The sum of parts was weighed on records of which they know something; of the others only the shares of the
+        items are known."""
         scores = super()._scores(baskets)
-        if len(self.strengths_) > 1:
-            scores[baskets.lengths == 0] = self._prior()
+        if len(self.strengths_) > 1 and (strange := self._strange(baskets)).any():
+            scores[strange] = self._shares()
         return scores
 
-    def _prior(self) -> Floats:
+    def _strange(self, baskets: Baskets) -> npt.NDArray[np.bool_]:
+        """(records,) which are empty or hold no item that has met another."""
+        met = np.diff(self.starts_) > 0 if len(self.columns_) else self.frequencies_ > 0
+        known = np.concatenate(([0], np.cumsum(met[baskets.indices])))
+        return np.asarray(np.diff(known[baskets.indptr]) == 0)
+
+    def _shares(self) -> Floats:
+        """(n_items,) the log-odds of each item's share of the records, or what the calibration makes that."""
         n = self.frequencies_
-        return np.log((n + 0.5) / (self.n_records_ - n + 0.5)).astype(np.float32)
+        odds = np.log((n + 0.5) / (self.n_records_ - n + 0.5)).astype(np.float32)
+        calibration: Calibration | None = getattr(self, "calibration_", None)
+        return odds if calibration is None else np.interp(odds, *calibration.given_rest[::-1]).astype(np.float32)
 
     def explain(self, basket: Iterable[str], item: str) -> Reason:
-        reason = super().explain(basket, item)
-        if len(self.strengths_) > 1 and not reason.shares:
-            by_itself = float(self._prior()[self.number(item)])
-            return replace(reason, score=by_itself, prior=by_itself, rest=0.0)
-        return reason
+        known = self._rest(basket, item)
+        if len(self.strengths_) > 1 and self._strange(known)[0]:
+            share = float(self._shares()[self.number(item)])
+            return Reason(item, share, share, tuple((name, 0.0) for name in known.names(0)), 0.0, titles=self.titles_)
+        return super().explain(known.names(0), item)
 
     def _affinity(self, item: int) -> Floats:
         alone = Baskets(np.array([0, 1, 1]), np.array([item]), self.items_)

@@ -106,6 +106,8 @@ def join(nets: Sequence[Net], strengths: Sequence[float]) -> Net:
 def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Removals | None, progress: Progress) -> None:
     """Put a DEM together: `nets` have learned from `baskets` without the records of the `removals`. Where none were
     held out there are no nets, and the rivals are asked about the training records, which they forget."""
+    from cooccur.models.calibrated import END
+
     chosen = rivals.names(model.pairs, int(np.count_nonzero(baskets.frequencies)))
     if len(nets) == 1 and not chosen and not nets[0].free.any():
         return  # it has learned log-odds
@@ -121,7 +123,7 @@ def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Remova
     said = [_net_scores(model, net) for net in nets], [part.unseen for part in linear]
     asked = _asked(baskets, model.random_state)
     held = asked if removals is None else removals
-    own, others = _strengths(*said, asked, held)
+    own, others = _strengths(*said, _spoken_of(asked, baskets), _spoken_of(held, baskets))
     counts = [number for number, strength in enumerate(own) if strength]
     levels = [said[0][number] for number in counts] if any(nets[number].free.any() for number in counts) else []
     phi = _sum([*said[0], *said[1]], [*own, *others])
@@ -139,6 +141,10 @@ def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Remova
         model.columns_ = stack.W.indices.astype(np.int32)
         model.b_ = model.b_ + stack.c
     model.b_ = _float(model.b_ + kappa)
+    never = (baskets.frequencies == 0) & (np.bincount(model.columns_, minlength=len(model.items_)) == 0)
+    if never.any():  # such items are as good as the rarest ones for popularity, which may count less than nothing
+        model.b_[never] = -END
+        model.R_ = np.where(never[:, None], np.float32(0), model.R_)
 
 
 def _strengths(
@@ -169,6 +175,15 @@ def _asked(baskets: Baskets, seed: int) -> Removals:
     fit = np.flatnonzero(baskets.lengths >= 2)
     some = np.sort(np.random.default_rng([seed, 5]).permutation(fit)[:ASKED])
     return remove_items(baskets[some], min(10, max(1, ASKED // len(some))), seed)
+
+
+def _spoken_of(removals: Removals, baskets: Baskets) -> Removals:
+    """Those whose rest holds an item that has met another in a training record other than this one: the others get no
+    sum of parts (`Dem._scores`), so they have no say in it."""
+    several = baskets[baskets.lengths >= 2]
+    met = np.concatenate(([0], np.cumsum(several.frequencies[removals.rest.indices] > 1)))
+    spoken = np.diff(met[removals.rest.indptr]) > 0
+    return removals[spoken] if spoken.any() else removals
 
 
 def _net_scores(model: Dem, net: Net) -> blend.Part:

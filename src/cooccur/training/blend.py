@@ -58,8 +58,9 @@ def strengths(
     cells -= target[:, None, :]  # an item is before the target where the blend of this is above 0
     seen = ~np.isnan(cells[..., 0]).all(axis=1)
     signed = np.arange(cells.shape[2]) >= len(parts)
+    stands = None if unless is None else np.concatenate((unless, np.zeros(np.count_nonzero(signed))))
     if not seen.any():  # no target has a rival
-        return np.where(signed, 0.0, 1.0)
+        return np.where(signed, 0.0, 1.0) if stands is None else stands
     variances = np.nanvar(cells[seen], axis=1)
     unit = np.sqrt(_typical(variances))
     unit = np.where(unit > SILENT, unit, 1.0)
@@ -68,13 +69,12 @@ def strengths(
     in_sight = (cells > 0).sum(axis=1).min(axis=1) < FIRST
     asked = in_sight & seen
     if not asked.any():
-        return np.where(signed, 0.0, 1.0) / unit
+        return np.where(signed, 0.0, 1.0) / unit if stands is None else stands
     _, record = np.unique(removals.record[asked], return_inverse=True)
     x, nothing = np.nan_to_num(cells[asked]), np.isnan(cells[asked, :, 0])
     a = _best(x, nothing, signed, record)
     a[(a < LEAST) & ~signed] = 0
-    if unless is not None:
-        stands = np.concatenate((unless, np.zeros(np.count_nonzero(signed))))
+    if stands is not None:
         simple = stands * unit / (stands * unit).sum()
         gain = np.bincount(record, _hits(x, nothing, a)[0].sum(axis=0) - _hits(x, nothing, simple)[0].sum(axis=0))
         if gain.sum() <= gain.std() * np.sqrt(len(gain)):

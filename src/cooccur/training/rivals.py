@@ -98,8 +98,9 @@ def _closed(name: str, baskets: Baskets, support: Support) -> Linear:
     least = _least(B, together)
     columns, weights, starts = [], [], np.zeros(baskets.n_items + 1, dtype=np.int64)
     for row, i in enumerate(kept):
-        keep = np.abs(B[row]) > least
-        keep[together.indices[together.indptr[row] : together.indptr[row + 1]]] = True
+        met = together.indices[together.indptr[row] : together.indptr[row + 1]]
+        keep = (np.abs(B[row]) > least) & (len(met) > 0)  # an item that was always alone says nothing of others
+        keep[met] = True
         columns.append(kept[keep])
         weights.append(B[row, keep])
         starts[i + 1] = len(weights[-1])
