@@ -339,6 +339,19 @@ def test_a_damaged_calibration_is_an_error(tmp_path: Path) -> None:
         storage.load(tmp_path / "a.model")
 
 
+def test_where_nothing_is_likely_all_stays_as_it_is() -> None:
+    """Pairs of items that never come again: no held-out item reaches the least probability that a map learns from."""
+    disjoint = [[f"a{i}", f"b{i}"] for i in range(3000)]
+    model = fit_calibrated(make_model("independent"), disjoint)
+    assert model.probability(0.0) == 0.5
+    dem = make_model("dem:hidden=4,epochs=1").fit(disjoint[:300])
+    assert len(dem.complete(["a1"], k=3)) == 3
+
+
+def test_no_record_misses_nothing() -> None:
+    assert missing_one(make_model("independent").fit([["a", "b"]]), []).items.shape == (0, 2)
+
+
 def test_held_out_records_are_not_learned_from() -> None:
     records = Baskets.from_lists([["a", "b"], ["b", "c"], ["a"]] * 40)
     model = fit_calibrated(make_model("independent"), records, share=0.25, seed=4)
