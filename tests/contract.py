@@ -80,6 +80,14 @@ class Contract:
         assert len(answer) == 6
         assert answer.suggestions == toy.complete(["unicorn"]).suggestions
 
+    def test_what_is_fitted_again_forgets_the_old_names(self) -> None:
+        model = make_model(self.spec).fit(TOY)
+        model.complete(["milk"])
+        other = [["mint", "bread"], ["mint", "ale", "bread"], ["ale", "rye"]] * 12
+        again, fresh = model.fit(other), make_model(self.spec).fit(other)
+        assert again.complete(["milk"]).unknown == ("milk",)
+        assert again.complete(["ale"]).suggestions == fresh.complete(["ale"]).suggestions
+
     def test_k_may_exceed_the_items(self, toy: Model) -> None:
         answer = toy.complete(["milk"], k=1000)
         assert sorted([*answer.items, "milk"]) == sorted(toy.items_)

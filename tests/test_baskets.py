@@ -13,6 +13,7 @@ from scipy.sparse import coo_matrix, csc_matrix, csr_array, csr_matrix
 
 from cooccur.baskets import Baskets
 from cooccur.errors import InputError
+from cooccur.models import make_model
 
 Lists = list[list[str]]
 lists = st.lists(st.lists(st.sampled_from("abcdefg"), max_size=6), max_size=8)
@@ -322,3 +323,15 @@ def test_equality() -> None:
     assert one != "something else"
     with pytest.raises(TypeError, match="unhashable"):
         hash(one)
+
+
+def test_a_frame_is_no_matrix() -> None:
+    """Its columns have names, which a matrix would lose."""
+    import pandas as pd
+    import polars as pl
+
+    for frame in (pl.DataFrame({"milk": [1, 0], "bread": [1, 1]}), pd.DataFrame({"milk": [1, 0], "bread": [1, 1]})):
+        with pytest.raises(InputError, match=r"a frame goes through cooccur\.read"):
+            Baskets.from_matrix(frame)
+        with pytest.raises(InputError, match=r"a frame goes through cooccur\.read"):
+            make_model("cvg").fit(frame)

@@ -17,6 +17,7 @@ from cooccur.evaluation.removal import hold_out, remove_items
 from cooccur.models import dem, make_model
 from cooccur.models.dem import Dem
 from cooccur.models.fvbm import Fvbm
+from cooccur.storage import load
 from cooccur.synthetic import RECIPES
 from cooccur.training import support
 from cooccur.training.batches import Batch
@@ -121,6 +122,18 @@ def test_one_thread_or_two_the_whole_model_differs_by_rounding_only() -> None:
     torch.set_num_threads(1)
     gap = np.nanmax(np.abs(results[0] - results[1])) / np.nanmax(np.abs(results[0]))
     assert gap < 1e-4
+
+
+def test_partial_fit_goes_on_from_a_file_as_from_the_model(tmp_path: Path) -> None:
+    """Of several nets the one that had learned last was what it went on with; the file does not know that."""
+    train, _ = shop()
+    model = make_model("dem:hidden=4,epochs=2").fit(train[:1500])
+    model.save(tmp_path / "shop.model")
+    seen: list[Epoch] = []
+    one, two = model.partial_fit(train[:500]), load(tmp_path / "shop.model").partial_fit(train[:500])
+    np.testing.assert_array_equal(one.scores(train[:50]), two.scores(train[:50]))
+    make_model("fvbm:epochs=2").partial_fit(TOY, callbacks=[seen.append])
+    assert len(seen) == 2
 
 
 def test_partial_fit_goes_on() -> None:

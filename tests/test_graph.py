@@ -169,3 +169,10 @@ def test_the_reasons_of_a_walk_are_the_walks_of_its_items(spec: str) -> None:
         assert share == pytest.approx(float(alone), rel=1e-5)
     assert sum(share for _, share in reason.shares) + reason.rest == pytest.approx(reason.score)
     assert abs(reason.rest) < 1e-5
+
+
+@pytest.mark.parametrize("spec", ["cvg", "normcvg", "lwcvg", "lrw:steps=2"])
+def test_nothing_is_similar_to_what_was_always_alone(spec: str) -> None:
+    model = make_model(spec).fit([["a", "b"], ["a", "b", "c"], ["z"]])
+    assert [s.score for s in model.similar_items("z")] == [0, 0, 0]
+    assert model.complete(["z"]).items[:2] == ["a", "b"]

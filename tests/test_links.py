@@ -63,9 +63,9 @@ def test_names_that_are_the_same_by_chance_are_no_links() -> None:
     popular = np.linspace(0.01, 0.5, 80)
     plain = Baskets.from_matrix(rng.random((600, 80)) < popular)
     assert (owners(plain) == -1).all()
-    numbered = plain[np.arange(600)]  # records and items both 0, 1, 2 ...
-    assert (owners(numbered) >= 0).sum() == 80
-    assert links.learn(numbered) == links.learn(plain) == []
+    alike = Baskets(plain.indptr, plain.indices, plain.items, plain.records)  # records and items both 0, 1, 2 ...
+    assert (owners(alike) >= 0).sum() == 80
+    assert links.learn(alike) == links.learn(plain) == []
     dealt = Baskets(FRIENDS.indptr, FRIENDS.indices, FRIENDS.items, rng.permutation(FRIENDS.records))
     assert links.learn(dealt) == []
     assert len(links.learn(FRIENDS)) == 2
@@ -189,3 +189,32 @@ def test_the_command_line_suggests_nobody_to_himself(tmp_path: Path, capsys: pyt
         assert ("p7" in [s["item"] for s in json.loads(capsys.readouterr().out)["suggestions"]]) is there
     assert main(["complete", model, "p1", "--exclude", "nobody"]) == 2
     assert "'nobody'" in capsys.readouterr().err
+
+
+def test_lines_go_by_their_numbers_and_these_are_no_names(tmp_path: Path) -> None:
+    """Items are numbers and the model has links: line 1 of a file is not the list of item 1."""
+    friends = Baskets.from_lists(FRIENDS, records=FRIENDS.records)
+    number = {name: str(at) for at, name in enumerate(FRIENDS.items)}
+    names = [number.get(name, name) for name in friends.records]
+    model = make_model("links").fit(Baskets(friends.indptr, friends.indices, list(number.values()), names))
+    assert model.named_
+    lines = [[number[name] for name in record] for record in FRIENDS]
+    (tmp_path / "lines.txt").write_text("".join(" ".join(line) + "\n" for line in lines))
+    model.save(tmp_path / "a.model")
+    out = tmp_path / "out.jsonl"
+    assert main(["complete", str(tmp_path / "a.model"), "--input", str(tmp_path / "lines.txt"), "-o", str(out)]) == 0
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    for at in range(50):
+        assert [row["item"] for row in rows if row["record"] == str(at)] == list(model.complete(lines[at]).items)
+
+
+def test_records_by_number_stay_so() -> None:
+    plain = Baskets.from_lists([["0", "1"], ["1", "2"], ["2", "0"]])
+    assert plain.records.tolist() == ["0", "1", "2"]
+    parts = [plain[1:], plain[np.array([2, 0])], plain.filter(min_frequency=1, top_items=2), plain.concat(plain)]
+    removals = remove_items(plain)
+    parts += [plain.with_vocabulary(["1", "0"])[0], removals.rest, removals.complete(), removals[1:].rest]
+    assert all(part.numbered for part in parts)
+    assert parts[1].records.tolist() == ["2", "0"]
+    named = Baskets.from_lists([["0", "1"], ["1", "2"]], records=["7", "8"])
+    assert not any(part.numbered for part in (named, named[1:], named.concat(plain), remove_items(named).rest))

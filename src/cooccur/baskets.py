@@ -37,6 +37,7 @@ class Baskets(BasketsView):
     indices : (occurrences,) item numbers; within a record sorted and distinct.
     items : (n_items,) distinct names.
     records : (records,) ids, or None: then a record's id is its number, from 0.
+    numbered : whether these ids are but numbers that the records went by elsewhere; None: where there are no ids.
     duplicates : how many repeated items were collapsed on the way here.
 
     Use `Baskets.from_lists`, `Baskets.from_pairs`, `Baskets.from_matrix` or `cooccur.read` to make one: they check what
@@ -53,12 +54,13 @@ class Baskets(BasketsView):
 
     def __init__(
         self, indptr: IntArray, indices: IntArray, items: Iterable[str], records: Iterable[str] | None = None,
-        *, duplicates: int = 0,
+        *, duplicates: int = 0, numbered: bool | None = None,
     ) -> None:  # fmt: skip
         self.indptr: npt.NDArray[np.int64] = _frozen(np.asarray(indptr, dtype=np.int64))
         self.indices: npt.NDArray[np.int32] = _frozen(np.asarray(indices, dtype=np.int32))
         self.items: Names = _names(items)
         self._records = None if records is None else _names(records)
+        self.numbered = records is None if numbered is None else numbered
         self.duplicates = int(duplicates)
         if self._records is not None and len(self._records) != len(self):
             raise InputError(f"{len(self._records)} record ids for {len(self)} records")
@@ -84,7 +86,7 @@ class Baskets(BasketsView):
     @classmethod
     def from_pairs(
         cls, rows: IntArray, columns: IntArray, items: Iterable[str], records: Iterable[str] | None = None,
-        *, n_records: int | None = None,
+        *, n_records: int | None = None, numbered: bool | None = None,
     ) -> Baskets:  # fmt: skip
         """From parallel arrays of record numbers and item numbers, in any order, repeats allowed.
 
@@ -105,13 +107,15 @@ class Baskets(BasketsView):
         if len(rows) < FEW:
             keys = np.unique(np.asarray(rows, dtype=np.int64) * max(1, len(names)) + columns)
             indptr = np.searchsorted(keys, np.arange(height + 1, dtype=np.int64) * max(1, len(names)))
-            return cls(indptr, keys % max(1, len(names)), names, ids, duplicates=len(rows) - len(keys))
+            return cls(
+                indptr, keys % max(1, len(names)), names, ids, duplicates=len(rows) - len(keys), numbered=numbered
+            )
         from scipy.sparse import coo_matrix
 
         ones = np.ones(len(rows), dtype=np.int8)
         matrix = coo_matrix((ones, (rows, columns)), shape=(height, len(names))).tocsr()
         matrix.sum_duplicates()  # sorts within rows too
-        return cls(matrix.indptr, matrix.indices, names, ids, duplicates=len(rows) - matrix.nnz)
+        return cls(matrix.indptr, matrix.indices, names, ids, duplicates=len(rows) - matrix.nnz, numbered=numbered)
 
     @classmethod
     def from_matrix(
@@ -124,6 +128,10 @@ class Baskets(BasketsView):
         """
         from scipy.sparse import issparse
 
+        if hasattr(matrix, "columns"):
+            raise InputError(
+                "a frame, whose columns have names, is no matrix", remedy="a frame goes through cooccur.read"
+            )
         if not issparse(matrix):
             matrix = np.asarray(matrix)
         if matrix.ndim != 2:
@@ -179,11 +187,6 @@ class Baskets(BasketsView):
     def frequencies(self) -> npt.NDArray[np.int64]:
         """(n_items,) in how many records each item is."""
         return _frozen(np.bincount(self.indices, minlength=self.n_items).astype(np.int64))
-
-    @property
-    def numbered(self) -> bool:
-        """Whether the records have no ids of their own, so that each goes by its number."""
-        return self._records is None
 
     @cached_property
     def records(self) -> Names:
@@ -283,7 +286,8 @@ class Baskets(BasketsView):
                 records = None if self._records is None else self._records[start:stop]
                 if self._records is None and start:
                     records = _names(range(start, stop))
-                return Baskets(indptr - indptr[0], self.indices[indptr[0] : indptr[-1]], self.items, records)
+                indices = self.indices[indptr[0] : indptr[-1]]
+                return Baskets(indptr - indptr[0], indices, self.items, records, numbered=self.numbered)
             which = np.arange(start, stop, step)
         chosen = np.asarray(which)
         if chosen.ndim == 0:
@@ -293,7 +297,7 @@ class Baskets(BasketsView):
         lengths = self.lengths[chosen]
         indptr = np.concatenate(([0], np.cumsum(lengths)))
         source = np.repeat(self.indptr[chosen] - indptr[:-1], lengths) + np.arange(indptr[-1])
-        return Baskets(indptr, self.indices[source], self.items, self.records[chosen])
+        return Baskets(indptr, self.indices[source], self.items, self.records[chosen], numbered=self.numbered)
 
     def concat(self, other: Baskets) -> Baskets:
         """These records, then the other's; items are matched by name and new ones are put behind.
@@ -308,7 +312,8 @@ class Baskets(BasketsView):
         columns = np.concatenate((self.indices, translate[other.indices] if other.nnz else other.indices))
         plain = self._records is None and other._records is None
         records = None if plain else np.concatenate((self.records, other.records))
-        return Baskets.from_pairs(rows, columns, list(code), records, n_records=len(self) + len(other))
+        numbered, n = self.numbered and other.numbered, len(self) + len(other)
+        return Baskets.from_pairs(rows, columns, list(code), records, n_records=n, numbered=numbered)
 
     def filter(
         self,
@@ -347,7 +352,10 @@ class Baskets(BasketsView):
         columns = translate[self.indices] if self.nnz else self.indices.astype(np.int64)
         rows = np.repeat(np.arange(len(self)), self.lengths)
         known = columns >= 0
-        return Baskets.from_pairs(rows[known], columns[known], items, self._records, n_records=len(self)), unknown
+        found = Baskets.from_pairs(
+            rows[known], columns[known], items, self._records, n_records=len(self), numbered=self.numbered
+        )
+        return found, unknown
 
     def _select_items(self, items: IntArray) -> Baskets:
         translate = np.full(self.n_items, -1, dtype=np.int64)
@@ -355,7 +363,8 @@ class Baskets(BasketsView):
         columns = translate[self.indices]
         known = columns >= 0
         kept_before = np.concatenate(([0], np.cumsum(known)))
-        return Baskets(kept_before[self.indptr], columns[known], self.items[items], self._records)
+        indptr, names = kept_before[self.indptr], self.items[items]
+        return Baskets(indptr, columns[known], names, self._records, numbered=self.numbered)
 
     def _indptr_for_scipy(self) -> IntArray:
         """scipy wants both index arrays of one type; int32 is enough below 2^31 occurrences."""

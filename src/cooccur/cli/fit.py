@@ -88,7 +88,7 @@ def fit(
             from cooccur.evaluation import card
 
             with progress(f"measuring {model}") as report:
-                learner.notes_ = card.measure(model, baskets, calibrate=calibrate, seed=seed or 0, progress=report)
+                learner.notes_ = card.measure(model, baskets, calibrate=calibrate, seed=seed, progress=report)
         learner.save(output, half=half)
     arrays = {name.rstrip("_"): getattr(learner, name) for name in learner.arrays}
     found: dict[str, Any] = {

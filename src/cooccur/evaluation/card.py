@@ -24,26 +24,29 @@ MOST = 2000  # records on which probabilities are looked at
 
 
 def measure(
-    spec: str, baskets: Baskets, *, calibrate: float = 0.0, seed: int = 0, progress: Progress = silent
+    spec: str, baskets: Baskets, *, calibrate: float = 0.0, seed: int | None = None, progress: Progress = silent
 ) -> dict[str, Any]:
     """A dict of plain JSON types: `summary` (the model, then the baselines), `removals`, and `reliability` or None.
+    A `seed` is the model's own too, in place of its `random_state`.
 
     >>> shop = Baskets.from_lists([["milk", "bread"], ["milk", "bread", "tea"], ["tea", "mint"], ["tea", "mint"]] * 5)
     >>> found = measure("cvg", shop)
     >>> [(row["label"], round(row["top1"])) for row in found["summary"]], found["reliability"]
     ([('cvg', 100), ('popularity', 25), ('lwcvg', 100)], None)
     """
-    numbers = fold_numbers(len(baskets), FOLDS, seed)
+    numbers = fold_numbers(len(baskets), FOLDS, seed or 0)
     training, test = baskets[numbers > 0], baskets[numbers == 0]
-    removals = remove_items(test, seed=seed)
+    removals = remove_items(test, seed=seed or 0)
     if not len(removals):
         raise CooccurError("no test record has two items, so nothing can be measured; leave --measure out")
     rows, reliability = [], None
     for label in dict.fromkeys((spec, *BASELINES)):
         progress(0.0, f"measuring {label}")
         model = make_model(label)
+        if seed is not None and "random_state" in model.get_params():
+            model.set_params(random_state=seed)
         if label == spec and calibrate:
-            fit_calibrated(model, training, share=calibrate, seed=seed, progress=progress)
+            fit_calibrated(model, training, share=calibrate, seed=seed or 0, progress=progress)
         else:
             model.fit(training, progress=progress)
         found = summarise(rank(model, removals), model.frequencies_[removals.target] > 0, (1, 10))

@@ -46,7 +46,7 @@ class Removals:
         indptr = np.concatenate(([0], np.cumsum(sizes)))
         indices = np.insert(part.rest.indices, part.rest.indptr[1:], part.target)
         order = np.lexsort((indices, np.repeat(np.arange(len(part)), sizes)))
-        return Baskets(indptr, indices[order], part.rest.items, part.rest.records)
+        return Baskets(indptr, indices[order], part.rest.items, part.rest.records, numbered=part.rest.numbered)
 
 
 def fold_numbers(records: int, folds: int, seed: int = 0) -> npt.NDArray[np.int64]:
@@ -96,7 +96,7 @@ def take_out(baskets: Baskets, occurrences: npt.NDArray[np.int64]) -> Removals:
     keep = np.ones(copies.nnz, dtype=bool)
     keep[copies.indptr[:-1] + occurrences - baskets.indptr[record]] = False
     indptr = np.concatenate(([0], np.cumsum(copies.lengths - 1)))
-    rest = Baskets(indptr, copies.indices[keep], baskets.items, copies.records)
+    rest = Baskets(indptr, copies.indices[keep], baskets.items, copies.records, numbered=baskets.numbered)
     return Removals(rest, baskets.indices[occurrences].astype(np.int64), record)
 
 

@@ -174,6 +174,7 @@ class Model(ModelView, ABC):
         if not len(training) or not training.nnz:
             raise InputError("no record with an item to learn from")
         self.check_memory(training)
+        vars(self).pop("_index_cache", None)  # of an earlier fit
         self.items_: Names = training.items
         self.frequencies_: npt.NDArray[np.int64] = training.frequencies
         self.n_records_: int = len(training)

@@ -336,6 +336,12 @@ class Dem(PseudoLikelihood):
         return np.asarray(present - nothing)
 
     def _fit(self, baskets: Baskets, progress: Progress) -> None:
+        try:
+            self._learn(baskets, progress)
+        finally:  # `partial_fit` goes on as it would from the file
+            self._start, self._drawn, self._net = type(self)._start, 0, 0
+
+    def _learn(self, baskets: Baskets, progress: Progress) -> None:
         from cooccur.training.assemble import Net, assemble
 
         learn, removals = self._hold_out(baskets)

@@ -55,6 +55,8 @@ class Graph(Model):
 
     def _affinity(self, item: int) -> Floats:
         """The edges of an item over the square root of the other's frequency, as in the cosine."""
+        if self.starts_[item] == self.starts_[item + 1]:  # no edge; a basket of it would get the popularity order
+            return np.zeros(len(self.items_), dtype=np.float32)
         edges = self._scores(Baskets(np.array([0, 1]), np.array([item]), self.items_))[0]
         return np.asarray(edges / np.sqrt(np.maximum(self.frequencies_, 1), dtype=np.float32))
 

@@ -93,9 +93,10 @@ class Trained(Model):
     def partial_fit(
         self, baskets: Any, epochs: int = 1, *, progress: Progress = silent, callbacks: Callbacks = ()
     ) -> Self:
-        """Go on learning for some epochs on these records (of the same vocabulary); a new model starts."""
+        """Go on learning for some epochs on these records (of the same vocabulary); a new model is fitted, for as many
+        epochs as its parameters say."""
         if not hasattr(self, "items_"):
-            return self.fit(baskets, progress=progress)
+            return self.fit(baskets, progress=progress, callbacks=callbacks)
         known, unknown = self._known(as_baskets(baskets))
         if unknown:
             raise InputError(

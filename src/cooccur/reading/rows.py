@@ -101,7 +101,9 @@ class Rows(Collector):
         ids = range(self.seen, self.seen + len(kept)) if record is None else record[kept].tolist()
         named = list(self.records.code) if record is not None else None
         names = [str(i) for i in ids] if named is None else [named[i] for i in ids]
-        baskets = Baskets.from_pairs(rows, columns[new], list(self.items.code), names, n_records=len(kept))
+        baskets = Baskets.from_pairs(
+            rows, columns[new], list(self.items.code), names, n_records=len(kept), numbered=named is None
+        )
         self.items, self.records = Vocabulary(), Vocabulary()
         pieces = -(-len(kept) // self._size)
         for part in np.array_split(np.arange(len(kept)), pieces) if pieces else ():

@@ -34,7 +34,7 @@ from cooccur.baskets import Baskets
 from cooccur.evaluation.removal import Removals, remove_items, take_out
 from cooccur.models.base import Floats, Progress
 from cooccur.training import blend, links, rivals, support
-from cooccur.training.linear import weighted_sum
+from cooccur.training.linear import Linear, weighted_sum
 
 if TYPE_CHECKING:
     from cooccur.models.calibrated import Calibration
@@ -123,7 +123,7 @@ def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Remova
     said = [_net_scores(model, net) for net in nets], [part.unseen for part in linear]
     asked = _asked(baskets, model.random_state)
     held = asked if removals is None else removals
-    own, others = _strengths(*said, _spoken_of(asked, baskets), _spoken_of(held, baskets))
+    own, others = _strengths(*said, *(_spoken_of(some, baskets, named) for some in (asked, held)))
     counts = [number for number, strength in enumerate(own) if strength]
     levels = [said[0][number] for number in counts] if any(nets[number].free.any() for number in counts) else []
     phi = _sum([*said[0], *said[1]], [*own, *others])
@@ -177,12 +177,14 @@ def _asked(baskets: Baskets, seed: int) -> Removals:
     return remove_items(baskets[some], min(10, max(1, ASKED // len(some))), seed)
 
 
-def _spoken_of(removals: Removals, baskets: Baskets) -> Removals:
-    """Those whose rest holds an item that has met another in a training record other than this one: the others get no
-    sum of parts (`Dem._scores`), so they have no say in it."""
-    several = baskets[baskets.lengths >= 2]
-    met = np.concatenate(([0], np.cumsum(several.frequencies[removals.rest.indices] > 1)))
-    spoken = np.diff(met[removals.rest.indptr]) > 0
+def _spoken_of(removals: Removals, baskets: Baskets, named: Sequence[Linear]) -> Removals:
+    """Those whose rest holds an item that has met another, or has a link, but for this record: the others get no sum of
+    parts (`Dem._scores`), so they have no say in it."""
+    met = baskets[baskets.lengths >= 2].frequencies > 1
+    for part in named:
+        met |= np.diff(part.W.indptr) > 1
+    known = np.concatenate(([0], np.cumsum(met[removals.rest.indices])))
+    spoken = np.diff(known[removals.rest.indptr]) > 0
     return removals[spoken] if spoken.any() else removals
 
 
