@@ -139,6 +139,19 @@ def test_the_tutorial_serves(tmp_path: Path) -> None:
     assert [s["id"] for s in found["suggestions"]] == ["p33", "p02"]
 
 
+def test_the_answer_of_the_service() -> None:
+    text = (ROOT / "docs" / "serve.md").read_text()
+    spec = re.search(r'make_model\("(.*?)"\)\.fit\(planted_shop\(\)\.sample\(5000\)\)', text)
+    shown = json.loads(re.search(r"```json\n(.*?)```", text, re.DOTALL)[1])
+    assert spec
+    model = cooccur.make_model(spec[1]).fit(planted_shop().sample(5000))
+    found = model.complete([item["id"] for item in shown["basket"]], k=len(shown["suggestions"]))
+    assert found.items == [suggestion["id"] for suggestion in shown["suggestions"]]
+    for one, other in zip(found, shown["suggestions"], strict=True):
+        assert one.score == pytest.approx(other["score"], abs=0.1)  # other processors round otherwise
+        assert one.probability == pytest.approx(other["probability"], abs=0.02)
+
+
 def test_the_mathematics(capsys: pytest.CaptureFixture[str]) -> None:
     space: dict[str, Any] = {}
     printed, compared = "", 0

@@ -1,8 +1,9 @@
 """The protocol: k folds, one item removed from each test record, every model asked about the same removals.
 
 For each fold the models learn from the other folds' records (all of them, those with one item too) and rank the removed
-items. Items that training never saw stay in the ranking, so such a removal is a miss; figures over the removals that
-training did see are given beside. Compilation is done before the clock starts.
+items. Items that training never saw stay in the ranking, so such a removal is a miss for all models but those that read
+the names of records; figures over the removals that training did see are given beside. Compilation is done before the
+clock starts.
 
 With `tune` every model that has ranges to search gets the same number of trials in each fold, on records held out of
 that fold's training records (`cooccur.tuning`), and then learns from all of these with the settings that won.

@@ -94,8 +94,9 @@ def notes(column: Document) -> list[str]:
         lines.append("These are two datasets: compare the order of the models, not the figures.")
     if data["unseen"] >= UNSEEN:
         lines.append(
-            f"{data['unseen']:.1f} % of the removed items are in no training record: misses, except under `seen`, "
-            "which is over the other removals alone; which of the two the paper reports, it does not say."
+            f"{data['unseen']:.1f} % of the removed items are in no training record: misses, but for models that read "
+            "the names of records. `seen` is over the other removals alone; which of the two the paper reports, it "
+            "does not say."
         )
     return lines
 
