@@ -34,8 +34,8 @@ POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals and forks as
 RUN = [sys.executable, "-c", "import sys; from cooccur.cli import main; sys.exit(main())"]
 
 SPECS = [
-    "dem:hidden=16,rate=0.02,epochs=4,start=both",  # two nets, and what they are assembled with
-    "dem:hidden=8,start=free,epochs=4",
+    "dem:hidden=16,rate=0.02,epochs=4,start=both,pairs=counts",  # two nets, and what they are assembled with
+    "dem:hidden=8,start=free,epochs=4,pairs=counts",
     "dem:hidden=8x4,pairs=learned,dropout=0.3,epochs=4",
     "dem:paper,hidden=8,epochs=4",
     "fvbm:tied=yes,prior=counts,pair_decay=0.1,epochs=4,criterion=likelihood",
@@ -138,6 +138,7 @@ def test_a_net_that_has_ended_does_not_learn_again(epoch: int, tmp_path: Path) -
 def test_both_nets_count() -> None:
     """Else the tests of a dem would say nothing about its nets."""
     assert whole(SPECS[0]).strengths_[:2].all()
+    assert whole(SPECS[1]).strengths_[0]
 
 
 def test_after_the_rate_has_fallen(tmp_path: Path) -> None:
