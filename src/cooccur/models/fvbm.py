@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cooccur.errors import ParameterError
-from cooccur.models.dem import PseudoLikelihood, Terms
 from cooccur.models.parameters import parameter
+from cooccur.models.pseudo_likelihood import PseudoLikelihood, Terms
 
 
 @dataclass(eq=False, kw_only=True)

@@ -22,7 +22,7 @@ from cooccur.training.softmax import choose_left_out, draw_rivals
 from cooccur.training.steps import descend
 
 if TYPE_CHECKING:
-    from cooccur.models.dem import PseudoLikelihood
+    from cooccur.models.pseudo_likelihood import PseudoLikelihood
 
 
 class EnergyLearner(Learner):
