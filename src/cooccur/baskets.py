@@ -188,6 +188,15 @@ class Baskets(BasketsView):
         """(n_items,) in how many records each item is."""
         return _frozen(np.bincount(self.indices, minlength=self.n_items).astype(np.int64))
 
+    def totals(self, of_items: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """(records,) the sum over each record's items of (n_items,) numbers; of a mask, how many are in it.
+
+        >>> Baskets.from_lists([["a", "b"], [], ["b"]]).totals(np.array([1, 10])).tolist()
+        [11, 0, 10]
+        """
+        before = np.concatenate(([0], np.cumsum(of_items[self.indices])))
+        return np.asarray(np.diff(before[self.indptr]))
+
     @cached_property
     def records(self) -> Names:
         """(records,) the record ids."""

@@ -148,15 +148,16 @@ class Dem(PseudoLikelihood):
         """The sum of parts was weighed on records of which they know something; of the others only the shares of the
         items are known."""
         scores = super()._scores(baskets)
-        if len(self.strengths_) > 1 and (strange := self._strange(baskets)).any():
+        if (strange := self._strange(baskets)).any():
             scores[strange] = self._shares()
         return scores
 
     def _strange(self, baskets: Baskets) -> npt.NDArray[np.bool_]:
-        """(records,) which are empty or hold no item that has met another."""
+        """(records,) which are empty or hold no item that has met another; none where there is but one part."""
+        if len(self.strengths_) == 1:
+            return np.zeros(len(baskets), dtype=bool)
         met = np.diff(self.starts_) > 0 if len(self.columns_) else self.frequencies_ > 0
-        known = np.concatenate(([0], np.cumsum(met[baskets.indices])))
-        return np.asarray(np.diff(known[baskets.indptr]) == 0)
+        return np.asarray(baskets.totals(met) == 0)
 
     def _shares(self) -> Floats:
         """(n_items,) the log-odds of each item's share of the records, or what the calibration makes that."""
@@ -167,7 +168,7 @@ class Dem(PseudoLikelihood):
 
     def explain(self, basket: Iterable[str], item: str) -> Reason:
         known = self._rest(basket, item)
-        if len(self.strengths_) > 1 and self._strange(known)[0]:
+        if self._strange(known)[0]:
             share = float(self._shares()[self.number(item)])
             return Reason(item, share, share, tuple((name, 0.0) for name in known.names(0)), 0.0, titles=self.titles_)
         return super().explain(known.names(0), item)

@@ -49,8 +49,7 @@ class Graph(Model):
     def _scores(self, baskets: Baskets) -> Floats:
         scores = np.zeros((len(baskets), len(self.items_)), dtype=np.float32)
         ops.add_rows(scores, baskets.indptr, baskets.indices, self.starts_, self.columns_, self.weights_)
-        edges = np.concatenate(([0], np.cumsum(np.diff(self.starts_)[baskets.indices])))
-        scores[np.diff(edges[baskets.indptr]) == 0] = self.frequencies_
+        scores[baskets.totals(np.diff(self.starts_)) == 0] = self.frequencies_
         return scores
 
     def _affinity(self, item: int) -> Floats:

@@ -142,7 +142,7 @@ def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Remova
         model.b_ = model.b_ + stack.c
     model.b_ = _float(model.b_ + kappa)
     never = (baskets.frequencies == 0) & (np.bincount(model.columns_, minlength=len(model.items_)) == 0)
-    if never.any():  # such items are as good as the rarest ones for popularity, which may count less than nothing
+    if never.any():  # popularity may count less than nothing, and would put these first
         model.b_[never] = -END
         model.R_ = np.where(never[:, None], np.float32(0), model.R_)
 
@@ -183,8 +183,7 @@ def _spoken_of(removals: Removals, baskets: Baskets, named: Sequence[Linear]) ->
     met = baskets[baskets.lengths >= 2].frequencies > 1
     for part in named:
         met |= np.diff(part.W.indptr) > 1
-    known = np.concatenate(([0], np.cumsum(met[removals.rest.indices])))
-    spoken = np.diff(known[removals.rest.indptr]) > 0
+    spoken = removals.rest.totals(met) > 0
     return removals[spoken] if spoken.any() else removals
 
 
