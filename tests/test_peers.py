@@ -13,6 +13,7 @@ import torch
 from contract import TOY, Contract, shop
 from cooccur.baskets import Baskets
 from cooccur.errors import CooccurError, ParameterError
+from cooccur.evaluation.removal import remove_items
 from cooccur.models import ials as ials_module
 from cooccur.models import make_model
 from cooccur.models.ease import Ease
@@ -22,7 +23,9 @@ from cooccur.models.multvae import MultVae
 from cooccur.models.neighbours import ItemKnn, Rp3Beta
 from cooccur.storage import load
 from cooccur.training.batches import Batch
+from cooccur.training.loop import validate
 from cooccur.training.multvae_learner import MultinomialAutoencoder, MultVaeLearner
+from cooccur.training.softmax import draw_rivals
 from model_files import apart, together
 
 Matrix = npt.NDArray[np.float64]
@@ -348,10 +351,10 @@ def test_dropout_and_annealing(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[float, float]] = []
     plain = MultinomialAutoencoder.loss
 
-    def spy(self, batch, keep, noise, beta):  # type: ignore[no-untyped-def]
+    def spy(self, batch, keep, noise, beta, sample):  # type: ignore[no-untyped-def]
         assert set(np.unique(keep)) <= {0.0, 1 / 0.75}
         seen.append((float((keep == 0).mean()), beta))
-        return plain(self, batch, keep, noise, beta)
+        return plain(self, batch, keep, noise, beta, sample)
 
     monkeypatch.setattr(MultinomialAutoencoder, "loss", spy)
     learner = MultVaeLearner(MultVae(dropout=0.25, beta=0.5, anneal=20), DATA[:6], fresh=True)  # a step is an epoch
@@ -361,6 +364,28 @@ def test_dropout_and_annealing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.mean(dropped) == pytest.approx(0.25, abs=0.03)
     np.testing.assert_allclose(betas[:20], 0.5 * np.arange(20) / 20)
     assert set(betas[20:]) == {0.5}
+
+
+def test_drawn_items_stand_for_all_in_the_softmax() -> None:
+    """The mean over draws comes near to the exact loss, the record's own items always count once, and learning by few
+    of many items finds what goes together."""
+    learner = MultVaeLearner(MultVae(hidden="5x3", negatives=6), DATA, fresh=True)
+    rng, noise = np.random.default_rng(0), torch.zeros(6, 3)
+    exact = float(learner.vae.loss(BATCH, KEEP, noise, 0.5).detach())
+    each = [draw_rivals(learner.draw, 2000, rng, beside=BATCH.indices) for _ in range(20)]
+    assert np.mean([float(learner.vae.loss(BATCH, KEEP, noise, 0.5, one).detach()) for one in each]) == pytest.approx(
+        exact, rel=0.01
+    )
+    few = [draw_rivals(learner.draw, 1, rng, beside=BATCH.indices) for _ in range(50)]
+    assert all(learner.vae.loss(BATCH, KEEP, noise, 0.0, one) > 0 for one in few)  # p <= 1: the own are always there
+    assert [MultVae().drawn(n) for n in (10_000, 10_001)] == [0, 3000]
+    assert [MultVae(negatives=5).drawn(n) for n in (5, 6)] == [0, 5]
+    train, test = shop()
+    spec, removals = "multvae:beta=0,dropout=0.3,rate=0.01,hidden=64x32", remove_items(test, 1, 0)
+    whole, drawn = (
+        sum(validate(make_model(spec + more).fit(train)._scores, removals)) for more in ("", ",negatives=20,batch=100")
+    )
+    assert drawn > 0.9 * whole
 
 
 def test_going_on_starts_from_what_was_learned_and_with_the_whole_beta() -> None:

@@ -7,7 +7,8 @@
 Encoder N -> h_1 -> ... -> h_k and decoder h_k -> ... -> h_1 -> N have tanh units but for z and the output. While
 learning, each item is dropped from the input with probability `dropout`, and beta grows from 0 to its value over the
 first `anneal` epochs. `variational` no is the denoising twin MultDAE: z = tanh(u), no noise and no KL.
-The softmax is exact, over all N items: 6 N h_1 products a record and step, and the output layer is what it costs.
+The softmax is over all N items: 6 N h_1 products a record and step, and the output layer is what it costs. Of very many
+items some are drawn at each step.
 On validation records (Top@1 / Top@10) the defaults, which are the paper's, have 4.60 / 22.30 on ml-1m and 17.45 / 67.04
 on jester; dropout 0.3 has 4.02 / 21.80 and 19.44 / 67.03, MultDAE 3.98 / 20.87 on ml-1m. On short records less noise
 (beta 0, dropout 0.3) and a higher rate find combinations that the defaults miss.
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from cooccur.training.learner import Learner
     from cooccur.training.multvae_learner import MultVaeLearner
 
+MANY, DRAWN = 10_000, 3000  # of more items than the first so many are drawn for the softmax of a step
+
 
 @dataclass(eq=False, kw_only=True)
 class MultVae(Trained):
@@ -64,7 +67,10 @@ class MultVae(Trained):
     )
     rate: float = parameter(0.001, "learning rate (Adam)", low=1e-6, high=10, search=(0.0002, 0.005))
     epochs: int = parameter(60, "the most epochs", low=1)
-    batch: int | None = parameter(100, "records a step; none: a 160th of them, between 32 and 256", low=1)
+    batch: int | None = parameter(None, "records a step; none: 100, but 500 where items are drawn", low=1)
+    negatives: int | None = parameter(
+        None, "items drawn for the softmax in a step; 0: all of them, exactly; none: all, but 3000 of very many", low=0
+    )
 
     def check_parameters(self) -> None:
         Model.check_parameters(self)
@@ -77,7 +83,16 @@ class MultVae(Trained):
             return min(600, 4 * n_items), min(200, n_items)
         return layers.widths(self.name, self.hidden)
 
+    def drawn(self, n_items: int) -> int:
+        """How many items are drawn for the softmax of a step; 0: none, it is exact."""
+        if self.negatives is None:
+            return DRAWN if n_items > MANY else 0
+        return self.negatives if self.negatives < n_items else 0
+
     # -- learning -----------------------------------------------------------------------------------
+
+    def _batch(self, baskets: Baskets) -> int:
+        return self.batch or (500 if self.drawn(baskets.n_items) else 100)
 
     def _weights_an_item(self, n_items: int) -> int:
         return 2 * self.widths(n_items)[0]

@@ -61,9 +61,13 @@ class Trained(Model):
         """How many numbers the layers hold for each item."""
         return 0
 
+    def _batch(self, baskets: Baskets) -> int:
+        """Records a step."""
+        return self.batch or min(256, max(32, len(baskets) // 160))
+
     def estimate(self, baskets: Baskets) -> int:
         """Weights, gradients, the optimiser's two averages, the best epoch and the kept one; and a batch's scores."""
-        an_item = 24 * self._weights_an_item(baskets.n_items) + 32 * (self.batch or 256)
+        an_item = 24 * self._weights_an_item(baskets.n_items) + 32 * self._batch(baskets)
         return super().estimate(baskets) + memory.loading("torch", "numba") + an_item * baskets.n_items
 
     @abstractmethod
@@ -118,7 +122,7 @@ class Trained(Model):
         if self.criterion == "likelihood" and log_likelihood is None:
             raise ParameterError(f"{self.name}: it has no pseudo-likelihood; use criterion=accuracy")
         held = removals.complete() if removals is not None else None
-        size = self.batch or min(256, max(32, len(learn) // 160))
+        size = self._batch(learn)
         rates = " or ".join(f"{name} ({value:g})" for name, value in self._rates().items())
         plan = Plan(
             epochs,

@@ -3,7 +3,7 @@
     minimise sum_v w_v [ sum_{t in I_v} (ln sum_j e^y_j - y_t) + beta / 2 sum_d (u_d^2 + sigma_d^2 - ln sigma_d^2 - 1) ]
 
 y = b + R decoder(z). All by autograd, but that the input is never made dense: E's rows of the items that were not
-dropped are summed.
+dropped are summed. Of very many items j some are drawn (`softmax.py`), u_j e^y_j for e^y_j, beside the record's own.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from cooccur.baskets import Baskets
 from cooccur.models.multvae import shapes, split
 from cooccur.training.batches import Batch
 from cooccur.training.learner import Arrays, Learner, State
+from cooccur.training.likelihood import Sample
+from cooccur.training.softmax import draw_rivals
 from cooccur.training.steps import descend
 
 if TYPE_CHECKING:
@@ -39,10 +41,11 @@ class MultinomialAutoencoder:
     b: torch.Tensor
 
     def loss(
-        self, batch: Batch, keep: npt.NDArray[np.floating], noise: torch.Tensor | None, beta: float
-    ) -> torch.Tensor:
+        self, batch: Batch, keep: npt.NDArray[np.floating], noise: torch.Tensor | None, beta: float,
+        sample: Sample | None = None,
+    ) -> torch.Tensor:  # fmt: skip
         """The batch's loss. `keep` (P,) is what each occurrence counts in the input: 0 if it was dropped; `noise`
-        (B, d) is e, None for the denoising twin.
+        (B, d) is e, None for the denoising twin; the items of a `sample` stand for all j.
         """
         indices, rows = torch.from_numpy(batch.indices.astype(np.int64)), torch.from_numpy(batch.rows)
         weights = torch.from_numpy(batch.weights).to(self.E.dtype)
@@ -60,9 +63,16 @@ class MultinomialAutoencoder:
             kl = 0.5 * (u**2 + log_variance.exp() - log_variance - 1).sum(dim=1)
         for W, B in self.down:
             h = torch.tanh(h @ W.T + B)
-        y = torch.addmm(self.b, h, self.R.T)
+        if sample is None:
+            y = torch.addmm(self.b, h, self.R.T)
+            own = y[rows, indices]
+        else:
+            items, own_columns = (torch.from_numpy(part) for part in (sample.items, sample.slot[batch.indices]))
+            y = torch.addmm(self.b[items], h, self.R[items].T)
+            own = y[rows, own_columns]
+            y = (y + torch.from_numpy(sample.weights).log().to(y.dtype)).index_put((rows, own_columns), own)
         whole = torch.from_numpy(lengths).to(y.dtype) * torch.logsumexp(y, dim=1)
-        return weights @ (whole + beta * kl) - weights[rows] @ y[rows, indices]
+        return weights @ (whole + beta * kl) - weights[rows] @ own
 
 
 class MultVaeLearner(Learner):
@@ -74,6 +84,7 @@ class MultVaeLearner(Learner):
         self.generator = torch.Generator().manual_seed(model.random_state)
         self.records, self.seen = len(baskets), 0 if fresh else np.inf
         n = baskets.n_items
+        self.draw, self.draws = (baskets.frequencies + 1) / (baskets.nnz + n), model.drawn(n)
         self.sizes = model.widths(n) if fresh else tuple(model.sizes_.tolist())
         kinds = shapes(self.sizes, model.variational)
         if fresh:
@@ -105,7 +116,8 @@ class MultVaeLearner(Learner):
         noise = torch.randn(len(batch), self.sizes[-1], generator=self.generator) if model.variational else None
         grown = min(1.0, self.seen / (model.anneal * self.records)) if model.anneal else 1.0
         self.seen += len(batch)
-        loss = self.vae.loss(batch, keep, noise, grown * model.beta)
+        sample = draw_rivals(self.draw, self.draws, self.rng, beside=batch.indices) if self.draws else None
+        loss = self.vae.loss(batch, keep, noise, grown * model.beta, sample)
         loss.backward()  # type: ignore[no-untyped-call]
         descend(self.optimiser, len(batch), rate)
         return float(loss.detach())
