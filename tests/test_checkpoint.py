@@ -35,7 +35,7 @@ RUN = [sys.executable, "-c", "import sys; from cooccur.cli import main; sys.exit
 
 SPECS = [
     "dem:hidden=16,rate=0.02,epochs=4,start=both,pairs=counts",  # two nets, and what they are assembled with
-    "dem:hidden=8,start=free,epochs=4,pairs=counts",
+    "dem:hidden=8,start=free,epochs=4,pairs=no",
     "dem:hidden=8x4,pairs=learned,dropout=0.3,epochs=4",
     "dem:paper,hidden=8,epochs=4",
     "fvbm:tied=yes,prior=counts,pair_decay=0.1,epochs=4,criterion=likelihood",

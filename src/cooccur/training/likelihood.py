@@ -33,6 +33,7 @@ from cooccur.training import pair_kernels
 from cooccur.training.batches import Batch
 from cooccur.training.pair_term import EVERY, PairTerm
 from cooccur.training.portable import PortablePairs
+from cooccur.training.steps import gradient
 
 
 @dataclass(eq=False)
@@ -110,7 +111,13 @@ class Energy:
         """What the hidden layers see of each record (B, h_1), and of the records without one item, for the occurrences
         at these `places` (P, h_1)."""
         assert self.E is not None
-        kept = self.E[indices]
+        E = self.E
+
+        def add(by_rows: torch.Tensor) -> None:
+            gradient(E).index_add_(0, indices, by_rows)
+
+        kept = E.detach()[indices].requires_grad_()
+        kept.register_hook(add)  # type: ignore[no-untyped-call]  # autograd would make a whole new gradient of E
         keep = torch.ones(len(indices), dtype=self.dtype, device=self.device)
         if self.dropout:
             keep = (torch.rand(len(indices), generator=self.generator) >= self.dropout).to(self.device, self.dtype)
@@ -161,11 +168,12 @@ class Energy:
         R: torch.Tensor, R_own: torch.Tensor, H: torch.Tensor, H_own: torch.Tensor,
     ) -> None:  # fmt: skip
         assert self.R is not None
-        uphill = delta.T @ H.detach()
-        if chosen is not None:
-            uphill = torch.zeros_like(self.R).index_add_(0, chosen, uphill)
-        uphill.index_add_(0, indices, delta_own[:, None] * H_own.detach())
-        self.R.grad = -uphill
+        downhill = gradient(self.R)
+        if chosen is None:
+            downhill.addmm_(delta.T, H.detach(), alpha=-1)
+        else:
+            downhill.index_add_(0, chosen, delta.T @ H.detach(), alpha=-1)
+        downhill.index_add_(0, indices, delta_own[:, None] * H_own.detach(), alpha=-1)
         with torch.enable_grad():
             torch.autograd.backward([H, H_own], [-(delta @ R), -delta_own[:, None] * R_own])
 
