@@ -1,0 +1,61 @@
+"""What a step of a net costs that draws absent items, beside what must be done at least.
+
+    COOCCUR_DATA=FOLDER python benchmarks/drawn.py [retail epinions slashdot0902]
+
+The calm net of a `dem` of very many items: 128 units, 256 records and 3,000 drawn items a step. For each dataset, in
+one run, best of 30 steps: the step; the products of hidden layers and outputs alone; the optimiser's step alone, which
+goes through all weights; and how many times the sum of these two the whole step takes.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from cooccur.datasets import load
+from cooccur.models import make_model
+from cooccur.training.batches import batches
+from cooccur.training.energy_learner import EnergyLearner
+
+HIDDEN, BATCH, DRAWN, STEPS = 128, 256, 3000, 30
+
+
+def best(work: Callable[[], object], times: int = STEPS) -> float:
+    """Milliseconds of the fastest of so many runs, but for the first."""
+    found = []
+    for _ in range(times + 1):
+        start = time.perf_counter()
+        work()
+        found.append(1000 * (time.perf_counter() - start))
+    return min(found[1:])
+
+
+def main() -> None:
+    print(f"{torch.get_num_threads()} threads, {HIDDEN} units, {BATCH} records and {DRAWN} drawn items a step")
+    for name in sys.argv[1:] or ["retail", "epinions", "slashdot0902"]:
+        baskets = load(name)
+        model = make_model(f"dem:pairs=no,start=calm,hidden={HIDDEN},negatives={DRAWN}")
+        learner = EnergyLearner(model, baskets, fresh=True)
+        each = batches(baskets, np.ones(len(baskets), dtype=np.float32), BATCH, np.random.default_rng(0))
+        step = best(lambda learner=learner, each=each: learner.step(next(each), 1.0))
+
+        optimiser = learner.optimiser
+        for part in learner.dense:
+            part.grad = torch.zeros_like(part)
+        adam = best(lambda optimiser=optimiser: optimiser.step())
+
+        columns = len(learner._sample(next(each)).items)
+        H, R, delta = torch.randn(BATCH, HIDDEN), torch.randn(columns, HIDDEN), torch.randn(BATCH, columns)
+        products = best(lambda H=H, R=R, delta=delta: (H @ R.T, delta.T @ H, delta @ R))
+        print(
+            f"{name:14} {baskets.n_items:6,} items   step {step:6.1f} ms   products {products:5.1f}   "
+            f"optimiser {adam:5.1f}   step / both {step / (products + adam):4.1f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
