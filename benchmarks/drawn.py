@@ -4,24 +4,38 @@
 
 The calm net of a `dem` of very many items: 128 units, 256 records and 3,000 drawn items a step. For each dataset, in
 one run, best of 30 steps: the step; the products of hidden layers and outputs alone; the optimiser's step alone, which
-goes through all weights; and how many times the sum of these two the whole step takes.
+goes through all weights; and how many times the sum of these two the whole step takes. Without COOCCUR_DATA: random
+baskets.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
 
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 import numpy as np
 import torch
 
+from cooccur.baskets import Baskets
 from cooccur.datasets import load
 from cooccur.models import make_model
 from cooccur.training.batches import batches
 from cooccur.training.energy_learner import EnergyLearner
 
 HIDDEN, BATCH, DRAWN, STEPS = 128, 256, 3000, 30
+
+
+def data(name: str) -> Baskets:
+    if os.environ.get("COOCCUR_DATA"):
+        return load(name)
+    rng, n = np.random.default_rng(0), 80_000
+    return Baskets.from_lists(
+        [[str(i) for i in set(record)] for record in (n * rng.random((n // 4, 10)) ** 2).astype(int).tolist()]
+    )
 
 
 def best(work: Callable[[], object], times: int = STEPS) -> float:
@@ -36,8 +50,10 @@ def best(work: Callable[[], object], times: int = STEPS) -> float:
 
 def main() -> None:
     print(f"{torch.get_num_threads()} threads, {HIDDEN} units, {BATCH} records and {DRAWN} drawn items a step")
-    for name in sys.argv[1:] or ["retail", "epinions", "slashdot0902"]:
-        baskets = load(name)
+    for name in sys.argv[1:] or (
+        ["retail", "epinions", "slashdot0902"] if os.environ.get("COOCCUR_DATA") else ["random"]
+    ):
+        baskets = data(name)
         model = make_model(f"dem:pairs=no,start=calm,hidden={HIDDEN},negatives={DRAWN}")
         learner = EnergyLearner(model, baskets, fresh=True)
         each = batches(baskets, np.ones(len(baskets), dtype=np.float32), BATCH, np.random.default_rng(0))
