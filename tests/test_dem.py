@@ -343,3 +343,18 @@ def test_what_was_never_seen_is_suggested_last(spec: str) -> None:
     for basket in list(held[:100]):
         answer = model.complete(basket, k=len(model.items_)).items
         assert all(item.startswith("never") for item in answer[-20:])
+
+
+def test_without_a_bias_one_unit_starts_as_it() -> None:
+    """Else the few units of a DEM* all become always on: three of them stayed at popularity."""
+    train, test = shop()
+    model = make_model("dem:star,hidden=3")
+    learner = EnergyLearner(model, train, fresh=True)
+    energy = learner.energy
+    nothing = energy.hidden(torch.zeros(1, 3)) @ energy.R.T
+    share = (train.frequencies + 0.5) / (len(train) + 1)
+    np.testing.assert_allclose(nothing.detach().numpy()[0], np.log(share / (1 - share)), rtol=1e-4)
+    removals = remove_items(test, 1, 0)
+    specs = ("popularity", "dem:star,hidden=3")
+    popular, star = (validate(make_model(spec).fit(train)._scores, removals)[0] for spec in specs)
+    assert star > 1.1 * popular

@@ -24,6 +24,8 @@ from cooccur.training.steps import descend
 if TYPE_CHECKING:
     from cooccur.models.pseudo_likelihood import PseudoLikelihood
 
+ON = 2.0  # input of a unit that is always on
+
 
 class EnergyLearner(Learner):
     """Steps on one model's parameters; see `training.learner.Learner`. `portable` forces the path of other devices."""
@@ -45,8 +47,7 @@ class EnergyLearner(Learner):
             kinds=terms.kinds, generator=self.generator, device=self.device, portable=self.portable,
         )  # fmt: skip
         if terms.bias:
-            share = (baskets.frequencies + 0.5) / (len(baskets) + 1)
-            b = np.log(share / (1 - share)).astype(np.float32) if fresh else model.b_.copy()
+            b = _log_odds(baskets) if fresh else model.b_.copy()
             self.energy.b = torch.from_numpy(b).to(self.device)
         has_pairs = terms.pairs if fresh else len(model.columns_) > 0
         widths = terms.widths if fresh else tuple(model.sizes_.tolist())
@@ -58,6 +59,8 @@ class EnergyLearner(Learner):
             self._hidden(n, widths, terms.start.inputs / size, terms.start.outputs)
             if not fresh:
                 self._take_over()
+            elif not terms.bias:
+                self._lead(baskets, terms.kinds[0].units)
         self.dense = list(self.energy.dense().values())
         make: Any = torch.optim.Adam if model.optimiser == "adaptive" else torch.optim.SGD
         groups = [  # the bias is not pulled
@@ -98,6 +101,14 @@ class EnergyLearner(Learner):
             (W, torch.zeros(size, device=self.device).requires_grad_()) for W, size in zip(weights, widths, strict=True)
         ]
         self.energy.R = normal(n, sum(widths), scale=out)
+
+    def _lead(self, baskets: Baskets, units: str) -> None:
+        """Without a bias one unit that is always on starts as it: else all units learn to be always on, and stay so."""
+        assert self.energy.R is not None
+        (_, B), R = self.energy.layers[0], self.energy.R
+        with torch.no_grad():
+            B[0] = ON
+            R[:, 0] = torch.from_numpy(_log_odds(baskets)).to(self.device) / getattr(torch, units)(B[0])
 
     def _take_over(self) -> None:
         """Go on from the model's hidden layers."""
@@ -174,6 +185,12 @@ class EnergyLearner(Learner):
         slot = np.full(n, -1, dtype=np.int64)
         slot[items] = np.arange(len(items))
         return Sample(items, weights[items].astype(np.float32), slot)
+
+
+def _log_odds(baskets: Baskets) -> npt.NDArray[np.float32]:
+    """(n_items,) of each item's share of the records."""
+    share = (baskets.frequencies + 0.5) / (len(baskets) + 1)
+    return np.log(share / (1 - share)).astype(np.float32)
 
 
 def _device(name: str) -> torch.device:
