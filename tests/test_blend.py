@@ -77,13 +77,30 @@ def test_targets_out_of_sight_have_no_say(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_part_that_does_not_clearly_gain_leaves_the_others_as_they_are(seed: int) -> None:
+def test_a_part_that_does_not_gain_leaves_the_others_as_they_are(seed: int) -> None:
     stands = [0.0, 7.0]
     assert blend.strengths(*drawn(3000, 100, seed, (4.2, 4.0)), unless=stands)[0] > 0
     silent = drawn(600, 100, seed, (0.0, 4.0))
     assert blend.strengths(*silent, unless=stands).tolist() == stands
     parts, removals = drawn(30, 100, seed, (3.0, 4.0))  # what so few records say is luck
     assert blend.strengths(parts, removals, unless=stands).tolist() == stands
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_record_is_asked_about_the_strengths_of_samples_that_it_is_not_in(
+    own: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Either net knows one half of the records and misleads in the other; each sample holds one half and names the net
+    that knows it, or the other one. In their sum the nets know all targets, whichever it was."""
+    n, items = 60, 30
+    first, scores = np.arange(n) < n // 2, np.random.default_rng(0).normal(size=(3, n, items)).astype(np.float32)
+    scores[0, :, 0], scores[1, :, 0] = np.where(first, 20, -9), np.where(first, -9, 20)
+    parts = [lambda some, x=x: x[some.record] for x in scores]
+    removals = Removals(Baskets.from_matrix(np.zeros((n, items))), np.zeros(n, dtype=np.int64), np.arange(n))
+    bags = np.eye(3)[[0, 1] if own else [1, 0]]
+    monkeypatch.setattr(blend, "_best", lambda *_: (bags, np.stack([first, ~first]).astype(np.int64)))
+    stands = blend.strengths(parts, removals, unless=[0.0, 0.0, 1.0]).tolist() == [0, 0, 1]
+    assert stands == own
 
 
 def test_nets_without_a_record_to_ask_are_left_out() -> None:

@@ -7,7 +7,7 @@ The nets n, hidden layers and a bias each, have learned by themselves; the rival
 records bear names of items) from all records.
 A rival can be asked of any record what it would say had it not learned from it (`linear.py`), so what the rivals count
 among themselves is chosen (`blend.py`) on thousands of training records, and what the nets add to their sum on the
-records that were held out from the nets, which take part only where that is clearly a gain: but for noise, a DEM is
+records that were held out from the nets, which take part only where that is a gain: but for noise, a DEM is
 at least as good as each of its rivals alone.
 All of these know how popular an item is, and in their sum that mostly counts too much; so popularity p takes part with
 a strength g of either sign. Where records are too few to hold some out there are no nets.
@@ -151,7 +151,7 @@ def _strengths(
     nets: Sequence[blend.Part], linear: Sequence[blend.Part], asked: Removals, held: Removals
 ) -> tuple[blend.Doubles, blend.Doubles]:
     """(nets,) and (rivals,), popularity the last: first what each rival counts beside the others, then the nets beside
-    their sum, each time with as much popularity as is best. Nets that do not clearly gain are left out."""
+    their sum, each time with as much popularity as is best. Nets that do not gain are left out."""
     *pairs, popular = linear
     among = blend.strengths(pairs, asked, popular) if pairs else np.zeros(1)
     if not nets:

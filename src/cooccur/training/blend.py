@@ -8,8 +8,8 @@ of it already, and their sum mostly too much. Best is what makes most of
 with t the removed item: Top@1 + Top@10, but for ranks and ends that give way, so that a few hundred records tell more
 of it than whether t was just inside or outside. What is best on one sample is partly luck, so the answer is the mean
 over `BAGS` samples of the records with replacement. Scores spread alike in every record: else the few that are very
-long would decide alone. What is a little better on these records may be luck as well: by the rule of one standard error
-a simpler answer can be named that stands `unless` the sum over records of what is gained is above its standard error.
+long would decide alone. What is better on these records may be luck as well: a simpler answer can be named that stands
+`unless` there is a gain on records that had no say, each asked about the mean over the samples that it is not in.
 
 The items j that are looked at are those that some part has among its first `FIRST`, with popularity or less of it:
 others do not get among the first ten. That makes a trial cost removals * FIRST * parts^2, whatever the number of items.
@@ -44,7 +44,7 @@ SILENT = 1e-4  # scores that spread no more are a tie break
 def strengths(
     parts: Sequence[Part], removals: Removals, popular: Part | None = None, unless: Sequence[float] | None = None
 ) -> Doubles:
-    """(parts,) a_m, and g behind them where there is a `popular` part. `unless` they clearly gain: these (parts,) as
+    """(parts,) a_m, and g behind them where there is a `popular` part. `unless` they gain: these (parts,) as
     they are, and no more of popularity.
 
     >>> from cooccur.baskets import Baskets
@@ -72,12 +72,15 @@ def strengths(
         return np.where(signed, 0.0, 1.0) / unit if stands is None else stands
     _, record = np.unique(removals.record[asked], return_inverse=True)
     x, nothing = np.nan_to_num(cells[asked]), np.isnan(cells[asked, :, 0])
-    a = _best(x, nothing, signed, record)
+    bags, times = _best(x, nothing, signed, record)
+    a = bags.mean(axis=0)
     a[(a < LEAST) & ~signed] = 0
     if stands is not None:
         simple = stands * unit / (stands * unit).sum()
-        gain = np.bincount(record, _hits(x, nothing, a)[0].sum(axis=0) - _hits(x, nothing, simple)[0].sum(axis=0))
-        if gain.sum() <= gain.std() * np.sqrt(len(gain)):
+        out = times == 0
+        without = np.where(out.any(axis=0)[:, None], out.T @ bags / np.maximum(out.sum(axis=0), 1)[:, None], simple)
+        gained, plain = (_hits(x, nothing, b)[0].sum() for b in (without[record], simple))
+        if gained <= plain:
             return stands
     return np.asarray(a / unit)
 
@@ -85,11 +88,12 @@ def strengths(
 def _hits(x: Floats, nothing: npt.NDArray[np.bool_], a: Doubles) -> tuple[Doubles, Doubles, Floats]:
     """(2, removals) Top@1 and Top@10 with ends that give way; (removals,) r; (removals, items) sigma.
 
-    x (removals, items, parts) are the differences to the target, `nothing` tells where there is no item.
+    x (removals, items, parts) are the differences to the target, `nothing` tells where there is no item; a (parts,), or
+    (removals, parts) for each its own.
     """
     from scipy.special import expit
 
-    before = expit(SHARP * (x @ a.astype(np.float32)))
+    before = expit(SHARP * (x @ a.astype(np.float32)[..., None])[..., 0])
     before[nothing] = 0
     r = 1 + before.sum(axis=1)
     return np.stack([1 / (1 + (r / (k + 0.5)) ** 2) for k in (1, 10)]), r, before
@@ -97,8 +101,9 @@ def _hits(x: Floats, nothing: npt.NDArray[np.bool_], a: Doubles) -> tuple[Double
 
 def _best(
     x: Floats, nothing: npt.NDArray[np.bool_], signed: npt.NDArray[np.bool_], record: npt.NDArray[np.int64]
-) -> Doubles:
-    """(parts,) shares, 1 in sum but for the signed; `record` (removals,) 0, 1, 2 ..."""
+) -> tuple[Doubles, npt.NDArray[np.int64]]:
+    """(BAGS, parts) shares, 1 in sum but for the signed, the best of each sample; (BAGS, records) how often it holds
+    each record. `record` (removals,) 0, 1, 2 ..."""
     from scipy.optimize import minimize
 
     alike = ~signed / np.count_nonzero(~signed)
@@ -119,11 +124,10 @@ def _best(
     starts = [alike, *(0.8 * np.eye(len(signed)) + 0.2 * alike)[~signed]]  # there may be several hills
     _, best = min((way_up(start, np.full(len(x), 1 / len(x))) for start in starts), key=lambda found: found[0])
     rng = np.random.default_rng(0)
-    n, bags = int(record.max()) + 1, []
-    for _ in range(BAGS):
-        times = np.bincount(rng.integers(0, n, n), minlength=n)[record] / len(x)
-        bags.append(way_up(0.9 * best + 0.1 * alike, times)[1])
-    return np.asarray(np.mean(bags, axis=0))
+    n = int(record.max()) + 1
+    times = np.stack([np.bincount(rng.integers(0, n, n), minlength=n) for _ in range(BAGS)])
+    start = 0.9 * best + 0.1 * alike
+    return np.stack([way_up(start, drawn[record] / len(x))[1] for drawn in times]), times
 
 
 def _typical(variances: Floats) -> Doubles:
