@@ -24,6 +24,7 @@ from cooccur.errors import ParameterError
 from cooccur.models import layers
 from cooccur.models.arrays import Array
 from cooccur.models.base import Floats, Model, Progress, Reason
+from cooccur.models.energy import log_odds_alone
 from cooccur.models.parameters import parameter
 from cooccur.models.pseudo_likelihood import STARTS, PseudoLikelihood, Terms
 
@@ -161,8 +162,7 @@ class Dem(PseudoLikelihood):
 
     def _shares(self) -> Floats:
         """(n_items,) the log-odds of each item's share of the records, or what the calibration makes that."""
-        n = self.frequencies_
-        odds = np.log((n + 0.5) / (self.n_records_ - n + 0.5)).astype(np.float32)
+        odds = log_odds_alone(self.frequencies_, self.n_records_).astype(np.float32)
         calibration: Calibration | None = getattr(self, "calibration_", None)
         return odds if calibration is None else np.interp(odds, *calibration.given_rest[::-1]).astype(np.float32)
 

@@ -20,6 +20,16 @@ from cooccur.models.base import Floats, Model
 LOO_CELLS = 2**24  # leave-one-out rows are scored in blocks of at most this many cells
 
 
+def log_odds_alone(frequencies: npt.NDArray[np.integer], records: int) -> npt.NDArray[np.float64]:
+    """(n_items,) the log-odds of each item's share of the records, whatever else they hold.
+
+    >>> log_odds_alone(np.array([0, 1, 2]), 2).round(2).tolist()
+    [-1.61, 0.0, 1.61]
+    """
+    share = (frequencies + 0.5) / (records + 1)
+    return np.asarray(np.log(share / (1 - share)))
+
+
 class LogOdds(Model):
     """The score of an item is its log-odds given the rest of the record."""
 

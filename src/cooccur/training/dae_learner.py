@@ -19,6 +19,7 @@ import numpy.typing as npt
 import torch
 
 from cooccur.baskets import Baskets
+from cooccur.models.energy import log_odds_alone
 from cooccur.training import pair_kernels
 from cooccur.training.batches import Batch
 from cooccur.training.learner import Arrays, Learner
@@ -91,13 +92,12 @@ class DaeLearner(Learner):
         def normal(*shape: int, scale: float) -> torch.Tensor:
             return torch.randn(*shape, generator=generator) * scale
 
-        share = (baskets.frequencies + 0.5) / (len(baskets) + 1)
         spread = SPREAD / max(float(baskets.lengths.mean()), 1.0) ** 0.5
         E = normal(n, sizes[0], scale=spread)
         inner = [normal(size, below, scale=2 / below**0.5) for below, size in itertools.pairwise(sizes)]
         layers = [(W, torch.zeros(size)) for W, size in zip([None, *inner], sizes, strict=True)]
         R = normal(n, sizes[-1], scale=0.1)  # small: the bias leads
-        b = torch.tensor(np.log(share / (1 - share)), dtype=torch.float32)
+        b = torch.tensor(log_odds_alone(baskets.frequencies, len(baskets)), dtype=torch.float32)
         self.dae = Autoencoder(E, layers, R, b, model.kept, 1 / (1 - model.corruption))
         self.dense = list(self.dae.dense().values())
         self.inner = [part for pair in layers for part in pair if part is not None]

@@ -12,6 +12,7 @@ import torch
 from cooccur.baskets import Baskets
 from cooccur.errors import ParameterError
 from cooccur.models.base import Progress, silent
+from cooccur.models.energy import log_odds_alone
 from cooccur.training import missing, support
 from cooccur.training.batches import Batch
 from cooccur.training.learner import Arrays, Learner, State, home, put
@@ -47,8 +48,8 @@ class EnergyLearner(Learner):
             kinds=terms.kinds, generator=self.generator, device=self.device, portable=self.portable,
         )  # fmt: skip
         if terms.bias:
-            b = _log_odds(baskets) if fresh else model.b_.copy()
-            self.energy.b = torch.from_numpy(b).to(self.device)
+            b = log_odds_alone(baskets.frequencies, len(baskets)) if fresh else model.b_
+            self.energy.b = torch.tensor(b, dtype=torch.float32, device=self.device)
         has_pairs = terms.pairs if fresh else len(model.columns_) > 0
         widths = terms.widths if fresh else tuple(model.sizes_.tolist())
         self.pairs = self._pairs(baskets, terms.tied, fresh, progress) if has_pairs else None
@@ -108,7 +109,8 @@ class EnergyLearner(Learner):
         (_, B), R = self.energy.layers[0], self.energy.R
         with torch.no_grad():
             B[0] = ON
-            R[:, 0] = torch.from_numpy(_log_odds(baskets)).to(self.device) / getattr(torch, units)(B[0])
+            b = torch.tensor(log_odds_alone(baskets.frequencies, len(baskets)), dtype=R.dtype, device=self.device)
+            R[:, 0] = b / getattr(torch, units)(B[0])
 
     def _take_over(self) -> None:
         """Go on from the model's hidden layers."""
@@ -185,12 +187,6 @@ class EnergyLearner(Learner):
         slot = np.full(n, -1, dtype=np.int64)
         slot[items] = np.arange(len(items))
         return Sample(items, weights[items].astype(np.float32), slot)
-
-
-def _log_odds(baskets: Baskets) -> npt.NDArray[np.float32]:
-    """(n_items,) of each item's share of the records."""
-    share = (baskets.frequencies + 0.5) / (len(baskets) + 1)
-    return np.log(share / (1 - share)).astype(np.float32)
 
 
 def _device(name: str) -> torch.device:

@@ -18,6 +18,7 @@ import torch
 from torch.nn.functional import softplus
 
 from cooccur.baskets import Baskets
+from cooccur.models.energy import log_odds_alone
 from cooccur.training.batches import Batch
 from cooccur.training.learner import Arrays, Learner, State
 from cooccur.training.steps import descend
@@ -47,8 +48,7 @@ class RbmLearner(Learner):
         self.rng = np.random.Generator(np.random.SFC64([model.random_state, 5]))  # the fastest: N draws a record
         n = baskets.n_items
         if fresh:
-            share = (baskets.frequencies + 0.5) / (len(baskets) + 1)
-            self.b = torch.tensor(np.log(share / (1 - share)), dtype=torch.float32)
+            self.b = torch.tensor(log_odds_alone(baskets.frequencies, len(baskets)), dtype=torch.float32)
             size = model.scale / max(float(baskets.lengths.mean()), 1.0) ** 0.5
             self.W = torch.tensor(self.rng.normal(scale=size, size=(n, model.hidden)), dtype=torch.float32)
             self.b -= (softplus(self.W) - math.log(2)).sum(dim=1)  # an empty basket starts at the items' frequencies
