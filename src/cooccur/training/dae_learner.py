@@ -25,7 +25,7 @@ from cooccur.training.batches import Batch
 from cooccur.training.learner import Arrays, Learner
 from cooccur.training.likelihood import Sample
 from cooccur.training.softmax import draw_rivals
-from cooccur.training.steps import descend
+from cooccur.training.steps import descend, gradient, rows_of
 
 if TYPE_CHECKING:
     from cooccur.models.dae import Dae
@@ -52,11 +52,11 @@ class Autoencoder:
         return {name: t for name, t in {"E": self.E, **inner, "R": self.R, "b": self.b}.items() if t is not None}
 
     def gradients(self, batch: Batch, keep: npt.NDArray[np.bool_], sample: Sample | None = None) -> float:
-        """Fill `.grad` of the parameters; the loss. `keep` (P,) says which occurrences the input has."""
+        """Add to `.grad` of the parameters; the loss. `keep` (P,) says which occurrences the input has."""
         indices, rows = torch.from_numpy(batch.indices.astype(np.int64)), torch.from_numpy(batch.rows)
         seen = torch.from_numpy(keep)
         H = torch.zeros((len(batch), self.E.shape[1]), dtype=self.E.dtype)
-        H = H.index_add(0, rows[seen], self.E[indices[seen]] * self.scale)
+        H = H.index_add(0, rows[seen], rows_of(self.E, indices[seen]) * self.scale)
         for W, B in self.layers:
             H = torch.sigmoid((H if W is None else H @ W.T) + B)
         with torch.no_grad():
@@ -71,9 +71,8 @@ class Autoencoder:
             absent = pair_kernels.negatives(torch.sigmoid_(z).numpy(), batch.indptr, own, batch.weights, u)
             present = weights @ torch.nn.functional.softplus(-z_own)
             z[rows, own_columns] = weights * torch.sigmoid(-z_own)
-            self.R.grad, self.b.grad = torch.zeros_like(self.R), torch.zeros_like(self.b)
-            self.R.grad[columns] = -(z.T @ H)
-            self.b.grad[columns] = -z.sum(dim=0)
+            gradient(self.R)[columns] -= z.T @ H
+            gradient(self.b)[columns] -= z.sum(dim=0)
             down = -(z @ R)
         H.backward(down)  # type: ignore[no-untyped-call]
         return float(present) + float(absent @ batch.weights)

@@ -20,7 +20,7 @@ from cooccur.training.likelihood import Energy, Sample
 from cooccur.training.pair_term import PairTerm
 from cooccur.training.portable import PortablePairs
 from cooccur.training.softmax import choose_left_out, draw_rivals
-from cooccur.training.steps import descend
+from cooccur.training.steps import descend, descend_rows
 
 if TYPE_CHECKING:
     from cooccur.models.pseudo_likelihood import PseudoLikelihood
@@ -63,16 +63,19 @@ class EnergyLearner(Learner):
             elif not terms.bias:
                 self._lead(baskets, terms.kinds[0].units)
         self.dense = list(self.energy.dense().values())
-        make: Any = torch.optim.Adam if model.optimiser == "adaptive" else torch.optim.SGD
-        groups = [  # the bias is not pulled
-            {"params": [part for part in self.dense if part is not self.energy.b], "weight_decay": model.decay},
-            {"params": [self.energy.b] if terms.bias else []},
-        ]
-        self.optimiser = make(groups, lr=model._rate(), fused=True) if self.dense else None
         self.draws = model._negatives()
         if self.draws:
             popular = baskets.frequencies + 1.0 if model.sampling == "popular" else np.ones(n)
             self.draw = popular / popular.sum()
+        plain = model.optimiser == "sgd" and bool(self.draws) and not (model.decay or self.which)
+        self.by_rows = [part for part in (self.energy.b, self.energy.E, self.energy.R) if plain and part is not None]
+        whole = [part for part in self.dense if all(part is not other for other in self.by_rows)]
+        make: Any = torch.optim.Adam if model.optimiser == "adaptive" else torch.optim.SGD
+        groups = [  # the bias is not pulled
+            {"params": [part for part in whole if part is not self.energy.b], "weight_decay": model.decay},
+            {"params": [part for part in whole if part is self.energy.b]},
+        ]
+        self.optimiser = make(groups, lr=model._rate(), fused=True) if whole else None
 
     def _pairs(self, baskets: Baskets, tied: bool, fresh: bool, progress: Progress) -> PairTerm:
         m = self.model
@@ -133,9 +136,13 @@ class EnergyLearner(Learner):
             sample = draw_rivals(self.draw, self.draws, self.rng) if self.draws else None
             loss = missing.gradients(self.energy, batch, left_out, sample)
         else:
-            loss, delta, slot = self.energy.gradients(batch, self._sample(batch))
+            sample = self._sample(batch)
+            loss, delta, slot = self.energy.gradients(batch, sample)
             if self.energy.pairs is not None:
                 self.energy.pairs.step(delta, batch, slot, rate)
+            if self.by_rows and sample is not None:
+                rows = torch.from_numpy(sample.items).to(self.device)
+                descend_rows(self.by_rows, rows, rate * self.model._rate() / len(batch))
         if self.optimiser is not None:
             descend(self.optimiser, len(batch), rate)
         return loss

@@ -33,7 +33,7 @@ from cooccur.training import pair_kernels
 from cooccur.training.batches import Batch
 from cooccur.training.pair_term import EVERY, PairTerm
 from cooccur.training.portable import PortablePairs
-from cooccur.training.steps import gradient
+from cooccur.training.steps import gradient, rows_of
 
 
 @dataclass(eq=False)
@@ -53,6 +53,7 @@ class Energy:
     generator: torch.Generator | None = None
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     portable: bool = False  # torch's own operations in place of the kernels, as any device but a CPU needs
+    _memory: torch.Tensor = field(default_factory=lambda: torch.empty(0))  # of z, see `steps.py`
 
     def dense(self) -> dict[str, torch.Tensor]:
         """The dense parameters by name, for the optimiser and the model file."""
@@ -71,14 +72,17 @@ class Energy:
         return torch.cat(layers, dim=1)
 
     def gradients(self, batch: Batch, sample: Sample | None = None) -> tuple[float, torch.Tensor, Any]:
-        """Fill `.grad` of the dense parameters with the downhill direction; return (loss, delta (B, columns), slot).
+        """Add the downhill direction to `.grad` of the dense parameters; return (loss, delta (B, columns), slot).
 
-        delta still holds the pair term's gradient: `pairs.step(delta, batch, slot)` finishes the step.
+        delta still holds the pair term's gradient: `pairs.step(delta, batch, slot)` finishes the step. The next call
+        takes its memory.
         """
         slot = EVERY if sample is None else sample.slot
         width = self.n_items if sample is None else len(sample.items)
         indices, rows = self._tensor(batch.indices.astype(np.int64)), self._tensor(batch.rows)
-        z = torch.zeros((len(batch), width), dtype=self.dtype, device=self.device)
+        if self._memory.numel() < len(batch) * width:
+            self._memory = torch.empty(len(batch) * width, dtype=self.dtype, device=self.device)
+        z = self._memory[: len(batch) * width].view(len(batch), width).zero_()
         z_own = torch.zeros(len(indices), dtype=self.dtype, device=self.device)
         if self.pairs is not None:
             self.pairs.add(z, batch, slot)
@@ -111,13 +115,7 @@ class Energy:
         """What the hidden layers see of each record (B, h_1), and of the records without one item, for the occurrences
         at these `places` (P, h_1)."""
         assert self.E is not None
-        E = self.E
-
-        def add(by_rows: torch.Tensor) -> None:
-            gradient(E).index_add_(0, indices, by_rows)
-
-        kept = E.detach()[indices].requires_grad_()
-        kept.register_hook(add)  # type: ignore[no-untyped-call]  # autograd would make a whole new gradient of E
+        kept = rows_of(self.E, indices)
         keep = torch.ones(len(indices), dtype=self.dtype, device=self.device)
         if self.dropout:
             keep = (torch.rand(len(indices), generator=self.generator) >= self.dropout).to(self.device, self.dtype)
@@ -183,10 +181,8 @@ class Energy:
     ) -> None:  # fmt: skip
         """The bias's gradient, and the present items' own gradients put where the pair term looks for them."""
         if self.b is not None:
-            total = delta.sum(dim=0)
-            if chosen is not None:
-                total = torch.zeros_like(self.b).index_add_(0, chosen, total)
-            self.b.grad = -total.index_add_(0, indices, delta_own)
+            gradient(self.b)[slice(None) if chosen is None else chosen] -= delta.sum(dim=0)
+            gradient(self.b).index_add_(0, indices, delta_own, alpha=-1)
         if self.pairs is not None:
             own = slot[batch.indices] if len(slot) else batch.indices.astype(np.int64)
             delta[self._tensor(batch.rows), self._tensor(own)] = delta_own

@@ -24,7 +24,7 @@ TARGETS = 4
 
 
 def gradients(energy: Energy, batch: Batch, left_out: npt.NDArray[np.int64], sample: Sample | None = None) -> float:
-    """Fill `.grad` of the dense parameters with the downhill direction; the loss. `left_out` (P,) are places in
+    """Add to `.grad` of the dense parameters with the downhill direction; the loss. `left_out` (P,) are places in
     `batch.indices`; with a `sample` its items stand for all j."""
     assert energy.R is not None
     times = (batch.weights / times_left_out(batch, left_out))[batch.rows[left_out]]
@@ -35,9 +35,6 @@ def gradients(energy: Energy, batch: Batch, left_out: npt.NDArray[np.int64], sam
     weights = weights.to(energy.dtype)
     H = energy.hidden(energy.inputs(batch, indices, rows, places)[1])
     with torch.no_grad():
-        x, R, b = H.detach(), energy.R, energy.b
-        loss, down, energy.R.grad, by_b = against_rivals(x, R, b, weights, batch, left_out, sample)
-        if energy.b is not None:
-            energy.b.grad = by_b
+        loss, down = against_rivals(H.detach(), energy.R, energy.b, weights, batch, left_out, sample)
     H.backward(down)  # type: ignore[no-untyped-call]
     return loss

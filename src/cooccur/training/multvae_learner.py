@@ -21,7 +21,7 @@ from cooccur.training.batches import Batch
 from cooccur.training.learner import Arrays, Learner, State
 from cooccur.training.likelihood import Sample
 from cooccur.training.softmax import draw_rivals
-from cooccur.training.steps import descend
+from cooccur.training.steps import descend, rows_of
 
 if TYPE_CHECKING:
     from cooccur.models.multvae import MultVae
@@ -51,8 +51,9 @@ class MultinomialAutoencoder:
         weights = torch.from_numpy(batch.weights).to(self.E.dtype)
         lengths = np.diff(batch.indptr)
         x = torch.from_numpy(keep / np.sqrt(lengths)[batch.rows]).to(self.E.dtype)
-        starts = torch.tensor(batch.indptr[:-1])  # a copy: the array is read-only
-        a = torch.nn.functional.embedding_bag(indices, self.E, starts, mode="sum", per_sample_weights=x) + self.B
+        seen = x.nonzero().ravel()
+        a = self.B.repeat(len(batch), 1)
+        a = a.index_add(0, rows[seen], rows_of(self.E, indices[seen]) * x[seen, None])
         for W, B in self.up:
             a = torch.tanh(a) @ W.T + B
         if noise is None:
@@ -68,7 +69,7 @@ class MultinomialAutoencoder:
             own = y[rows, indices]
         else:
             items, own_columns = (torch.from_numpy(part) for part in (sample.items, sample.slot[batch.indices]))
-            y = torch.addmm(self.b[items], h, self.R[items].T)
+            y = torch.addmm(self.b[items], h, rows_of(self.R, items).T)
             own = y[rows, own_columns]
             y = (y + torch.from_numpy(sample.weights).log().to(y.dtype)).index_put((rows, own_columns), own)
         whole = torch.from_numpy(lengths).to(y.dtype) * torch.logsumexp(y, dim=1)

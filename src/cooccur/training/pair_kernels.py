@@ -80,18 +80,19 @@ def inside(indptr: Ints, indices: Ints, starts: Ints, columns: Ints, weights: Fl
 
 @numba.njit(parallel=True, cache=True, nogil=True)
 def row_gradients(
-    delta: Floats, items: Ints, item_starts: Ints, item_rows: Ints, starts: Ints, columns: Ints, slot: Ints,
-    out_starts: Ints,
-) -> Floats:  # fmt: skip
-    """The gradient of the rows of W of the batch's distinct `items`: sum of delta[r, t] over the records r with item i.
+    out: Floats, delta: Floats, items: Ints, item_starts: Ints, item_rows: Ints, starts: Ints, columns: Ints,
+    slot: Ints, out_starts: Ints,
+) -> None:  # fmt: skip
+    """out = the gradient of the rows of W of the batch's distinct `items`: sum of delta[r, t] over the records r with
+    item i.
 
-    Row j of the answer lies at out_starts[j]; `item_rows` lists the batch's records of each item. With an empty `slot`
+    Row j of it lies at out_starts[j]; `item_rows` lists the batch's records of each item. With an empty `slot`
     delta has a column for every item, else column slot[t] for item t (-1: none).
     """
-    out = np.zeros(out_starts[-1], dtype=delta.dtype)
     for j in numba.prange(len(items)):
         first, last = starts[items[j]], starts[items[j] + 1]
         g = out[out_starts[j] : out_starts[j + 1]]
+        g[:] = 0
         for p in range(item_starts[j], item_starts[j + 1]):
             row = delta[item_rows[p]]
             if len(slot):
@@ -102,7 +103,6 @@ def row_gradients(
             else:
                 for q in range(last - first):
                     g[q] += row[np.uint32(columns[first + q])]  # without a sign: see `kernels.add_rows`
-    return out
 
 
 @numba.njit(parallel=True, cache=True, nogil=True)

@@ -8,7 +8,7 @@ Memory: 12 bytes a pair (column, weight, accumulator), 8 more with a prior (anch
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ class PairTerm:
     decay: float = 0.0
     tied: bool = False
     adaptive: bool = True
+    _memory: Floats = field(default_factory=lambda: np.empty(0))  # of a gradient, see `steps.py`
 
     @classmethod
     def zeros(
@@ -72,12 +73,16 @@ class PairTerm:
     def gradient(
         self, delta: torch.Tensor, batch: Batch, slot: npt.NDArray[np.int64] = EVERY
     ) -> tuple[Any, Any, Floats]:
-        """Rows of the gradient for the batch's distinct items: (items, where each row starts, values)."""
+        """Rows of the gradient for the batch's distinct items: (items, where each row starts, values). The next call
+        takes the memory of the values."""
         items, item_starts, item_rows = batch.by_item
         sizes = self.starts[items + 1] - self.starts[items]
         out_starts = np.concatenate(([0], np.cumsum(sizes)))
-        values = pair_kernels.row_gradients(
-            delta.numpy(), items, item_starts, item_rows, self.starts, self.columns, slot, out_starts
+        if len(self._memory) < out_starts[-1]:
+            self._memory = np.empty(out_starts[-1], dtype=self.weights.dtype)
+        values = self._memory[: out_starts[-1]]
+        pair_kernels.row_gradients(
+            values, delta.numpy(), items, item_starts, item_rows, self.starts, self.columns, slot, out_starts
         )
         return items, out_starts, values
 

@@ -21,7 +21,7 @@ from cooccur.baskets import Baskets
 from cooccur.models.energy import log_odds_alone
 from cooccur.training.batches import Batch
 from cooccur.training.learner import Arrays, Learner, State
-from cooccur.training.steps import descend
+from cooccur.training.steps import descend, gradient
 
 if TYPE_CHECKING:
     from cooccur.models.rbm import Rbm
@@ -55,16 +55,16 @@ class RbmLearner(Learner):
             self.c = torch.zeros(model.hidden)
         else:
             self.b, self.W, self.c = (torch.from_numpy(array.copy()) for array in (model.b_, model.W_, model.c_))
-        self.optimiser = torch.optim.Adam([self.b, self.W, self.c], lr=model.rate)
+        self.optimiser = torch.optim.Adam([self.b, self.W, self.c], lr=model.rate, fused=True)
         self.chains = Visible.of(baskets[self.rng.integers(len(baskets), size=model.chains)])
 
     # -- the learner ----------------------------------------------------------------------------------
 
     def step(self, batch: Batch, rate: float) -> float:
-        of_b, of_W, of_c = (gradient / len(batch) for gradient in self.gradients(batch))
-        self.b.grad, self.W.grad, self.c.grad = -of_b, self.model.decay * self.W - of_W, -of_c
+        self.gradients(batch)
+        gradient(self.W).add_(self.W, alpha=self.model.decay * len(batch))
         loss = self.pseudo_likelihood(batch)
-        descend(self.optimiser, 1, rate)
+        descend(self.optimiser, len(batch), rate)
         return loss
 
     def arrays(self) -> Arrays:
@@ -81,8 +81,8 @@ class RbmLearner(Learner):
 
     # -- the mathematics ------------------------------------------------------------------------------
 
-    def gradients(self, batch: Batch) -> list[torch.Tensor]:
-        """The estimated uphill direction of sum_v w_v ln p(v) for b, W and c."""
+    def gradients(self, batch: Batch) -> None:
+        """Add to `.grad` of b, W and c the estimated downhill direction of -sum_v w_v ln p(v)."""
         data, weights = Visible.of(batch), torch.from_numpy(batch.weights)
         chains = self.chains if self.model.persistent else data
         for _ in range(self.model.steps):
@@ -91,8 +91,8 @@ class RbmLearner(Learner):
         if self.model.persistent:
             self.chains = chains
             shares = (weights.sum() / chains.records).expand(chains.records)
-        pairs = zip(self.means(data, weights), self.means(chains, shares), strict=True)
-        return [of_data - of_model for of_data, of_model in pairs]
+        self.pull(data, -weights)
+        self.pull(chains, shares)
 
     def hidden_input(self, v: Visible) -> torch.Tensor:
         """(B, H) a."""
@@ -109,11 +109,12 @@ class RbmLearner(Learner):
         """1 with probability p."""
         return torch.from_numpy(self.rng.random(p.shape, dtype=np.float32)) < p
 
-    def means(self, v: Visible, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Weighted sums over the records of v, v sigmoid(a)' and sigmoid(a): -dE/db, -dE/dW and -dE/dc."""
+    def pull(self, v: Visible, weights: torch.Tensor) -> None:
+        """Add to `.grad` weighted sums over the records: v, v sigmoid(a)' and sigmoid(a), which are -dE by b, W, c."""
         h = torch.sigmoid(self.hidden_input(v)) * weights[:, None]
-        of_items = torch.zeros_like(self.b).index_add_(0, v.items, weights[v.rows])
-        return of_items, torch.zeros_like(self.W).index_add_(0, v.items, h[v.rows]), h.sum(dim=0)
+        gradient(self.b).index_add_(0, v.items, weights[v.rows])
+        gradient(self.W).index_add_(0, v.items, h[v.rows])
+        gradient(self.c).add_(h.sum(dim=0))
 
     def pseudo_likelihood(self, batch: Batch) -> float:
         """An estimate of the batch's weighted -sum_t ln p(v_t | v_-t), as the loss to show: its present items, and one

@@ -26,6 +26,7 @@ import torch
 
 from cooccur.training.batches import Batch
 from cooccur.training.likelihood import Sample
+from cooccur.training.steps import gradient
 
 Ints = npt.NDArray[np.int64]
 CELLS = 2**22  # logits are made in blocks of about this many, so that they stay near the cache
@@ -44,7 +45,7 @@ class LogBilinear:
         return {name: t for name, t in (("f", self.f), ("g", self.g), ("b", self.b)) if t is not None}
 
     def gradients(self, batch: Batch, left_out: Ints, sample: Sample | None = None) -> float:
-        """Fill `.grad` of the parameters; the loss. `left_out` (P,) are places in `batch.indices`."""
+        """Add to `.grad` of the parameters; the loss. `left_out` (P,) are places in `batch.indices`."""
         times = np.diff(batch.indptr) / times_left_out(batch, left_out)
         weights = torch.from_numpy((batch.weights * times)[batch.rows[left_out]]).to(self.f.dtype)
         indices, rows = torch.from_numpy(batch.indices.astype(np.int64)), torch.from_numpy(batch.rows)
@@ -52,24 +53,18 @@ class LogBilinear:
         g = self.f if self.g is None else self.g
         total = torch.zeros((len(batch), g.shape[1]), dtype=g.dtype).index_add_(0, rows, self.f[indices])
         x = total[r] - self.f[t]
-        loss, down_x, down_g, down_b = against_rivals(x, g, self.b, weights, batch, left_out, sample)
+        loss, down_x = against_rivals(x, g, self.b, weights, batch, left_out, sample)
         down_total = torch.zeros_like(total).index_add_(0, r, down_x)
-        down_f = down_g if self.g is None else torch.zeros_like(self.f)
-        down_f.index_add_(0, indices, down_total[rows]).index_add_(0, t, down_x, alpha=-1)
-        self.f.grad = down_f
-        if self.g is not None:
-            self.g.grad = down_g
-        if self.b is not None:
-            self.b.grad = down_b
+        gradient(self.f).index_add_(0, indices, down_total[rows]).index_add_(0, t, down_x, alpha=-1)
         return loss
 
 
 def against_rivals(
     x: torch.Tensor, g: torch.Tensor, b: torch.Tensor | None, weights: torch.Tensor, batch: Batch, left_out: Ints,
     sample: Sample | None = None,
-) -> tuple[float, torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
+) -> tuple[float, torch.Tensor]:  # fmt: skip
     """Each left-out item in the softmax with its rivals, z = b + g . x: the loss, weighted by `weights` (P,), and its
-    gradients by the inputs x (P, d), by g (n, d) and by b (n,)."""
+    gradient by the inputs x (P, d). Those by g (n, d) and b (n,) are added to `.grad`."""
     t = torch.from_numpy(batch.indices[left_out].astype(np.int64)).to(g.device)
     columns = None if sample is None else torch.from_numpy(sample.items).to(g.device)
     g_columns = g if columns is None else g[columns]
@@ -81,8 +76,8 @@ def against_rivals(
     z_t = (x * g[t]).sum(dim=1)
     if b is not None:
         z_t += b[t]
-    down_x, down_columns = torch.empty_like(x), torch.zeros_like(g_columns)
-    down_b, down_t, loss = torch.zeros_like(b_columns), torch.empty_like(z_t), 0.0
+    down_g, down_columns = gradient(g), gradient(g) if columns is None else torch.zeros_like(g_columns)
+    down_x, down_b, down_t, loss = torch.empty_like(x), torch.zeros_like(b_columns), torch.empty_like(z_t), 0.0
     for part in _blocks(len(t), len(g_columns)):
         z = torch.addmm(b_columns, x[part], g_columns.T)
         z[_barred(batch, left_out[part], sample)] = -torch.inf
@@ -94,10 +89,13 @@ def against_rivals(
         down_columns.addmm_(p.T, x[part])
         down_b += p.sum(dim=0)
     down_x += down_t[:, None] * g[t]
-    down_g = down_columns if columns is None else torch.zeros_like(g).index_add_(0, columns, down_columns)
     if columns is not None:
-        down_b = torch.zeros(len(g), dtype=g.dtype, device=g.device).index_add_(0, columns, down_b)
-    return loss, down_x, down_g.index_add_(0, t, down_t[:, None] * x), down_b.index_add_(0, t, down_t)
+        down_g.index_add_(0, columns, down_columns)
+    down_g.index_add_(0, t, down_t[:, None] * x)
+    if b is not None:
+        gradient(b)[slice(None) if columns is None else columns] += down_b
+        gradient(b).index_add_(0, t, down_t)
+    return loss, down_x
 
 
 def times_left_out(batch: Batch, left_out: Ints) -> Ints:
