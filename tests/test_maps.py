@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cooccur import maps
+from cooccur import drawing, maps
 from cooccur.cli import main
+from cooccur.drawing import place_labels
 from cooccur.errors import CooccurError
-from cooccur.maps import Map, make_map, place_labels
+from cooccur.maps import Map, make_map
 from cooccur.models import make_model
 from cooccur.reproduce.movies import nearest
 from cooccur.synthetic import planted_shop
@@ -110,7 +111,7 @@ def test_page_and_print_have_the_same_colours() -> None:
     script = (STATIC / "map.js").read_text()
     named = re.search(r"PALETTE = \[(.*?)\]", script, re.S)
     assert named is not None
-    assert tuple(re.findall(r"#\w{6}", named[1])) == maps.PALETTE
+    assert tuple(re.findall(r"#\w{6}", named[1])) == drawing.PALETTE
 
 
 # -- files ------------------------------------------------------------------------------------------

@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cooccur.maps import Map, place_labels
+from cooccur.drawing import place_labels
+from cooccur.maps import Map
 from cooccur.models import make_model
 from cooccur.synthetic import planted_shop
 

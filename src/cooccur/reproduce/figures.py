@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cooccur import maps
+from cooccur import drawing, maps
 from cooccur.datasets import Title
 from cooccur.files import whole, whole_path
 from cooccur.reproduce.movies import NEAR, belongs, score, series
@@ -142,10 +142,10 @@ def check(target: str) -> None:
 
 
 def _figure(width: float, height: float) -> Figure:
-    return maps.figure(width, height, layout="constrained")
+    return drawing.figure(width, height, layout="constrained")
 
 
 def _save(figure: Figure, path: Path) -> Path:
     with whole_path(path) as temporary:
-        maps.save(figure, temporary)
+        drawing.save(figure, temporary)
     return path

@@ -11,7 +11,7 @@ export const PALETTE = [
 ];
 const LETTERS = 34, LINE = 16, GAP = 7, NEAR = 14, MOST = 60;
 
-/** Greedily, in the order given: [number, left, top] of the labels that cover no earlier one; maps.py does the same.
+/** Greedily, in the order given: [number, left, top] of the labels that cover no earlier one; drawing.py does the same.
  *  Here some boxes [left, top, right, down] may be taken beforehand. */
 export function placeLabels(places, widths, height, size, gap = 4, limit = Infinity, before = []) {
   const cell = 4 * height, lift = Math.max(gap, height / 2), taken = new Map(), shown = [];
