@@ -16,7 +16,8 @@ import cooccur
 from cooccur.cli import main
 from cooccur.cli.suggestions import Axis, parts
 from cooccur.errors import InputError, ModelFileError
-from cooccur.models.base import Model, Reason
+from cooccur.models.answers import Reason
+from cooccur.models.base import Model
 from cooccur.search import Search
 from cooccur.titles import Title, Titles, dataset_titles, read_titles
 

@@ -13,7 +13,7 @@ from cooccur.cli.options import Json, Threads
 from cooccur.cli.output import bar, check_output, console, indented, print_json, progress
 
 if TYPE_CHECKING:
-    from cooccur.models.base import Completion, Reason
+    from cooccur.models.answers import Completion, Reason
 
 MODELS = ("popularity", "lwcvg", "ease", "dem")
 RECORDS = 15_000
@@ -109,7 +109,7 @@ def _tell(
 def in_words(reason: Reason) -> str:
     """The effects of a reason as a sentence.
 
-    >>> from cooccur.models.base import Reason
+    >>> from cooccur.models.answers import Reason
     >>> in_words(Reason("coffee", 0.9, 0.0, (("filters", 0.7), ("milk", 0.2)), 0.0))
     'because filters (+0.70) and milk (+0.20) go with it'
     >>> in_words(Reason("syrup", 2.9, -1.0, (("flour", 0.1),), 3.8, (("flour", 3.0),)))

@@ -17,7 +17,7 @@ from cooccur.cli.output import bar, console, decimals
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from cooccur.models.base import Completion, Reason
+    from cooccur.models.answers import Completion, Reason
 
 SHOWN = 5  # items that are named in a reason; the others are added up
 WIDEST = 48  # columns of bars
@@ -51,7 +51,7 @@ def print_suggestions(found: Completion, reasons: list[Reason] | None = None) ->
 def parts(reason: Reason, width: int = 80, shown: int = SHOWN) -> list[tuple[str, float]]:
     """The score taken apart, in words that mind the width; it is their sum. What is nothing is left out.
 
-    >>> from cooccur.models.base import Reason
+    >>> from cooccur.models.answers import Reason
     >>> parts(Reason("syrup", 2.9, -1.0, (("flour", 0.1), ("tea", 0.0)), 3.8, (("flour", 3.0), ("tea", 0.1))))
     [('by itself', -1.0), ('because of flour', 0.1), ('the items together, flour above all', 3.8)]
     """

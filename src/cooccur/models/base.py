@@ -32,10 +32,11 @@ import numpy.typing as npt
 from cooccur import memory, ops
 from cooccur.baskets import Baskets, Names, item_names
 from cooccur.errors import CooccurError, InputError, NotFittedError, ParameterError
+from cooccur.models.answers import BatchCompletion, Completion, Reason, Suggestion
 from cooccur.models.arrays import Array
 from cooccur.models.parameters import check, no_such_parameter
 from cooccur.near import did_you_mean
-from cooccur.notebook import BatchView, CompletionView, ModelView, ReasonView
+from cooccur.notebook import ModelView
 from cooccur.titles import Titles
 
 if TYPE_CHECKING:
@@ -50,70 +51,6 @@ BLOCK_BYTES = 16 * 2**20  # scores are made in blocks of records about this larg
 
 def silent(share: float, words: str) -> None:
     """The progress report of those who want none."""
-
-
-@dataclass(frozen=True)
-class Suggestion:
-    """One suggested item, its score and, where the score is a log-odds, the probability that it belongs there."""
-
-    item: str
-    score: float
-    probability: float | None = None
-    title: str = ""  # what people call it; empty: its name says it
-
-
-@dataclass(frozen=True)
-class Completion(CompletionView):
-    """What a basket lacks, best first; iterate over it for the suggestions."""
-
-    basket: tuple[str, ...]
-    unknown: tuple[str, ...]
-    suggestions: tuple[Suggestion, ...]
-    titles: Titles = dataclasses.field(default_factory=Titles, repr=False, compare=False)
-
-    def __iter__(self) -> Iterator[Suggestion]:
-        return iter(self.suggestions)
-
-    def __len__(self) -> int:
-        return len(self.suggestions)
-
-    @property
-    def items(self) -> list[str]:
-        return [suggestion.item for suggestion in self.suggestions]
-
-
-@dataclass(frozen=True)
-class Reason(ReasonView):
-    """Why an item has its score: `score = prior + sum of the shares + rest`, the shares largest first."""
-
-    item: str
-    score: float
-    prior: float
-    shares: tuple[tuple[str, float], ...]
-    rest: float
-    hidden: tuple[tuple[str, float], ...] = ()  # of a deep model: what leaving an item out takes from `rest`
-    titles: Titles = dataclasses.field(default_factory=Titles, repr=False, compare=False)
-
-    @property
-    def effects(self) -> tuple[tuple[str, float], ...]:
-        """What each item does in all, by itself and in combination, largest first."""
-        total = dict(self.hidden)
-        found = [(item, share + total.get(item, 0.0)) for item, share in self.shares]
-        return tuple(sorted(found, key=lambda effect: -abs(effect[1])))
-
-
-@dataclass(frozen=True)
-class BatchCompletion(BatchView):
-    """Completions of many records: item numbers (records, k) int32, best first, -1 where there are no more."""
-
-    items: npt.NDArray[np.int32]
-    scores: Floats
-    vocabulary: Names
-    unknown: tuple[str, ...]
-    titles: Titles = dataclasses.field(default_factory=Titles, repr=False, compare=False)
-
-    def names(self, record: int) -> list[str]:
-        return [self.vocabulary[item] for item in self.items[record] if item >= 0]
 
 
 @dataclass(eq=False, kw_only=True)

@@ -25,8 +25,9 @@ from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.errors import InputError, ParameterError
 from cooccur.evaluation.removal import remove_items
+from cooccur.models.answers import BatchCompletion
 from cooccur.models.arrays import Array, check_arrays
-from cooccur.models.base import BLOCK_BYTES, BatchCompletion, Floats, Model, Progress, as_baskets, silent
+from cooccur.models.base import BLOCK_BYTES, Floats, Model, Progress, as_baskets, silent
 from cooccur.models.energy import LogOdds
 
 Doubles = npt.NDArray[np.float64]

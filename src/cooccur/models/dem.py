@@ -22,8 +22,9 @@ import numpy.typing as npt
 from cooccur.baskets import Baskets
 from cooccur.errors import ParameterError
 from cooccur.models import layers
+from cooccur.models.answers import Reason
 from cooccur.models.arrays import Array
-from cooccur.models.base import Floats, Model, Progress, Reason
+from cooccur.models.base import Floats, Model, Progress
 from cooccur.models.energy import log_odds_alone
 from cooccur.models.parameters import parameter
 from cooccur.models.pseudo_likelihood import STARTS, PseudoLikelihood, Terms

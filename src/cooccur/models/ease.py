@@ -26,8 +26,9 @@ import numpy as np
 
 from cooccur.baskets import Baskets
 from cooccur.errors import ParameterError
+from cooccur.models.answers import Reason
 from cooccur.models.arrays import Array
-from cooccur.models.base import Floats, Model, Progress, Reason
+from cooccur.models.base import Floats, Model, Progress
 from cooccur.models.parameters import parameter
 from cooccur.training.batches import record_weights
 

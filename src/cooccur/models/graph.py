@@ -16,8 +16,9 @@ import numpy as np
 
 from cooccur import ops
 from cooccur.baskets import Baskets
+from cooccur.models.answers import Reason
 from cooccur.models.arrays import PAIRS, Array
-from cooccur.models.base import Floats, Model, Progress, Reason
+from cooccur.models.base import Floats, Model, Progress
 from cooccur.models.parameters import parameter
 from cooccur.pairs import cooccurrence, expected_pairs
 

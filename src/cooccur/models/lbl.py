@@ -19,8 +19,9 @@ import numpy as np
 
 from cooccur import ops
 from cooccur.baskets import Baskets
+from cooccur.models.answers import Reason
 from cooccur.models.arrays import Array
-from cooccur.models.base import Floats, Progress, Reason
+from cooccur.models.base import Floats, Progress
 from cooccur.models.parameters import parameter
 from cooccur.models.trained import Trained
 

@@ -19,8 +19,9 @@ from cooccur import memory, ops
 from cooccur.baskets import Baskets
 from cooccur.evaluation.metrics import top_at
 from cooccur.evaluation.removal import hold_out, rank_block
+from cooccur.models.answers import Reason
 from cooccur.models.arrays import PAIRS, Array
-from cooccur.models.base import Floats, Model, Progress, Reason
+from cooccur.models.base import Floats, Model, Progress
 from cooccur.models.graph import Graph
 from cooccur.models.parameters import parameter
 from cooccur.pairs import cooccurrence, expected_pairs

@@ -25,8 +25,9 @@ from cooccur import memory
 from cooccur.baskets import Baskets
 from cooccur.evaluation.metrics import top_at
 from cooccur.evaluation.removal import hold_out, rank
+from cooccur.models.answers import Reason
 from cooccur.models.arrays import Array
-from cooccur.models.base import Floats, Model, Progress, Reason, silent
+from cooccur.models.base import Floats, Model, Progress, silent
 from cooccur.models.parameters import parameter
 
 Matrix = npt.NDArray[np.float64]
