@@ -122,7 +122,7 @@ def read_titles(source: str | Path | Any) -> Titles:
 
 def _collect(rows: Iterable[tuple[int, Sequence[Any]]], places: str, name: str) -> Titles:
     """Rows of (id, title, group) with their places."""
-    from cooccur.reading.tables import name_of
+    from cooccur.reading.values import name_of
 
     found: dict[str, tuple[str, str]] = {}
     for place, values in rows:

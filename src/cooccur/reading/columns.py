@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from cooccur.errors import InputError
 from cooccur.reading.options import Column, Options
-from cooccur.reading.report import shown
+from cooccur.reading.report import Tally, shown
 
 # The order decides if several are there: in a shop's table the order is the basket, not the customer.
 _USUAL = {
@@ -19,6 +20,7 @@ _USUAL = {
     "isbn game joke page ingredient tag title target to",
     "rating": "rating score stars grade weight value",
 }
+_NO_RATING = "no threshold, so every row counts; say --threshold '>= 4' to keep high ratings"
 _LOOKED_AT = 1000  # a table of a million columns has them for its items
 
 
@@ -85,6 +87,27 @@ def choose(
             raise InputError(problem, source=source, remedy=f"{there_are(names, width)}; say --{kind}")
     assert found["item"] is not None
     return Columns(found["record"], found["item"], found.get("rating"))
+
+
+def choose_named(names: Sequence[str], lists: Sequence[int], options: Options, tally: Tally) -> Columns:
+    """Columns by told or usual names; the only column of lists is the items, and then a record is not needed.
+
+    >>> choose_named(["id", "things"], [1], Options(), Tally("a.jsonl"))
+    Columns(record=None, item=1, rating=None)
+    """
+    if options.item is None and len(lists) == 1:
+        options = replace(options, item=lists[0])
+    rated = options.rating is not None or options.threshold is not None
+    columns = choose(names, len(names), options, tally.source, rated=rated, position=False)
+    if columns.record is None and columns.item not in lists:
+        remedy = f"the columns are {', '.join(names)}; say --record"
+        raise InputError("no column looks like the record", source=tally.source, remedy=remedy)
+    chosen = ", ".join(f"{k} = {names[c]}" for k, c in columns._asdict().items() if c is not None)
+    tally.notes.append(f"columns by their names: {chosen}")
+    unused = usual(names, "rating")
+    if options.threshold is None and (rated or unused is not None):
+        tally.notes.append(_NO_RATING)
+    return columns
 
 
 def there_are(names: Sequence[str] | None, width: int) -> str:

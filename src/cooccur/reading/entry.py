@@ -86,8 +86,9 @@ def read_stream(
     source: Any, options: Options, block: int, collector: Callable[[Tally], Collector] = Collector
 ) -> tuple[Baskets, Report]:
     """From a path or an open stream."""
-    from cooccur.reading.tables import lists_in_json, read_jsonl, read_parquet
+    from cooccur.reading.tables import read_parquet
     from cooccur.reading.text import read_text
+    from cooccur.reading.values import lists_in_json, read_jsonl
 
     name = streams.source_name(source)
     tally = Tally(name, options.skip_bad)
@@ -132,7 +133,8 @@ def _from_memory(source: Any, options: Options) -> tuple[Baskets, Report]:
         options.check("matrix")
         baskets = Baskets.from_matrix(source)
         return baskets, Tally("matrix").report(baskets, "matrix")
-    from cooccur.reading.tables import read_frame, read_lists
+    from cooccur.reading.tables import read_frame
+    from cooccur.reading.values import read_lists
 
     kind = "frame" if type(source).__name__ in ("DataFrame", "LazyFrame") else "lists"
     if kind == "lists" and not hasattr(source, "__iter__"):
