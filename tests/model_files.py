@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load
 
-from cooccur.storage import _write, checksum_of
+from cooccur.tensors import checksum_of, write
 
 TOY = [["milk", "bread", "butter"], ["milk", "bread"], ["tea", "mint"], ["tea", "mint", "honey"], ["bread", "butter"]]
 TOY = TOY * 24  # enough records for models that hold some out
@@ -34,5 +34,5 @@ def together(header: Any, arrays: dict[str, Any], *, text: str | None = None) ->
     text = json.dumps(header) if text is None else text
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     file = io.BytesIO()
-    _write(file, {"cooccur": text, "checksum": checksum_of(text, arrays)}, arrays)
+    write(file, {"cooccur": text, "checksum": checksum_of(text, arrays)}, arrays)
     return file.getvalue()

@@ -521,7 +521,7 @@ def test_a_full_disk_while_the_arrays_are_written(path: Path, monkeypatch: pytes
         fail()
 
     before = path.read_bytes()
-    monkeypatch.setattr("cooccur.storage._write", full)
+    monkeypatch.setattr("cooccur.tensors.write", full)
     with pytest.raises(CooccurError) as caught:
         save(make_model("cvg").fit([["other"]]), path)
     assert str(caught.value) == f"{path}: cannot write (No space left on device); the old file, if any, is untouched"

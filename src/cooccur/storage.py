@@ -10,10 +10,9 @@
     calibration.*         the arrays of its calibration, if it has one
     titles.*, groups.*    bytes and ends as of the vocabulary: what people call the items, the item's name where unknown
 
-The file is mapped, not read: the arrays are read-only views of it, and processes that load the same file share its
-pages. Before anything is allocated the header is checked against the file's size. Loading sets only what the class
-declares, and checks the checksum, so that a flipped bit is an error and not a wrong answer, and each number against its
-declared range, so that a file with a right checksum and wrong content is an error and not a crash.
+The file is mapped, not read (`tensors.py`). Loading sets only what the class declares, and checks the checksum, so that
+a flipped bit is an error and not a wrong answer, and each number against its declared range, so that a file with a
+right checksum and wrong content is an error and not a crash.
 
 Format 1 (July 2026) had no history, notes or half precision, and its first files no checksum; it is read as before.
 """
@@ -22,36 +21,30 @@ from __future__ import annotations
 
 import json
 import math
-import mmap
-import stat
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cooccur import tensors
 from cooccur.baskets import Names
 from cooccur.errors import CooccurError, ModelFileError, ParameterError
 from cooccur.files import whole
 from cooccur.models import model_class
 from cooccur.models.arrays import Array, check_arrays
 from cooccur.models.base import Model
+from cooccur.tensors import Arrays, checksum_of
 from cooccur.titles import Titles
 
 if TYPE_CHECKING:
     from cooccur.training.history import History
 
 FORMAT = 4
-MOST_HEADER = 16 * 2**20  # bytes: a history of a hundred thousand epochs
-MOST_ARRAYS, MOST_DIMENSIONS = 256, 8
-DTYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8", "U8": "u1"}
 DAMAGED = (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError, CooccurError)
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 
 def save(model: Model, path: str | Path, *, half: bool = False) -> None:
@@ -98,7 +91,7 @@ def save(model: Model, path: str | Path, *, half: bool = False) -> None:
     except (AttributeError, TypeError, ValueError) as error:
         raise ParameterError(f"{path}: notes_ must be plain JSON ({error})") from None
     with whole(path) as file:
-        _write(file, {"cooccur": text, "checksum": checksum_of(text, arrays)}, arrays)
+        tensors.write(file, {"cooccur": text, "checksum": checksum_of(text, arrays)}, arrays)
 
 
 def load(path: str | Path, *, verify: bool = True) -> Model:
@@ -125,8 +118,8 @@ class ModelFile:
     def open(cls, path: str | Path) -> ModelFile:
         """Map a file and check its form."""
         try:
-            metadata, arrays = _views(_map(Path(path)))
-            header = _json(metadata.get("cooccur", "null"))
+            metadata, arrays = tensors.views(tensors.mapped(Path(path)))
+            header = tensors.parsed(metadata.get("cooccur", "null"))
         except FileNotFoundError:
             raise ModelFileError(f"{path}: no such file; make one with `cooccur fit DATA -m MODEL -o FILE`") from None
         except (OSError, *DAMAGED) as error:
@@ -252,86 +245,7 @@ def _whole(model: Model, learned: Arrays, scales: Mapping[str, float]) -> Arrays
     return learned
 
 
-# -- the file's form -----------------------------------------------------------------------------------
-
-
-def _write(file: BinaryIO, metadata: Mapping[str, str], arrays: Arrays) -> None:
-    """As safetensors writes it, but for the order of its metadata, which changes from run to run: the same model gives
-    the same bytes. Nor is there a second copy of the arrays in memory."""
-    codes = {np.dtype(dtype): code for code, dtype in DTYPES.items()}
-    ordered = sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0]))  # so that each is aligned
-    table: dict[str, Any] = {"__metadata__": metadata}
-    at = 0
-    for name, array in ordered:
-        place = [at, at := at + array.nbytes]
-        table[name] = {"dtype": codes[array.dtype], "shape": list(array.shape), "data_offsets": place}
-    text = json.dumps(table, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    file.write(len(text).to_bytes(8, "little") + text)
-    for _, array in ordered:
-        file.write(array.reshape(-1).view(np.uint8).data)
-
-
-def _map(path: Path) -> mmap.mmap:
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise ValueError("this is no file")
-    with path.open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-
-
-def _views(data: mmap.mmap) -> tuple[dict[str, str], Arrays]:
-    """The metadata, and the arrays as views; nothing is allocated for more than the file holds."""
-    length = int.from_bytes(data[:8], "little")
-    if len(data) < 8 or length > min(len(data) - 8, MOST_HEADER):
-        raise ValueError(f"a header of {length:,} bytes in a file of {len(data):,}")
-    table = _json(data[8 : 8 + length].decode())
-    metadata = table.pop("__metadata__", {})
-    if len(table) > MOST_ARRAYS or not all(isinstance(text, str) for text in metadata.values()):
-        raise ValueError(f"{len(table):,} arrays, or metadata that are no text")
-    arrays, at = {}, 0
-    start = 8 + length
-    for name, entry in sorted(table.items(), key=lambda item: item[1]["data_offsets"]):
-        (begin, end), shape = entry["data_offsets"], entry["shape"]
-        if entry["dtype"] not in DTYPES:
-            raise ValueError(f"the array {name} is of type {entry['dtype']}")
-        dtype = np.dtype(DTYPES[entry["dtype"]])
-        plain = all(type(number) is int and number >= 0 for number in (begin, end, *shape))
-        if not plain or begin != at or len(shape) > MOST_DIMENSIONS or math.prod(shape) * dtype.itemsize != end - begin:
-            raise ValueError(f"the array {name} of shape {shape} at {begin} to {end}")
-        if start + end > len(data):
-            raise ValueError("the file is cut off")
-        view = np.frombuffer(data, dtype, math.prod(shape), start + begin) if end > begin else np.empty(0, dtype)
-        arrays[name] = (view if view.flags.aligned else view.copy()).reshape(shape)
-        at = end
-    if start + at != len(data):
-        raise ValueError(f"{len(data) - start - at:,} bytes behind the last array")
-    return metadata, arrays
-
-
-def _json(text: str) -> Any:
-    """JSON in which nothing stands twice and every number is one."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            raise ValueError("a name that stands twice in the header")
-        return found
-
-    def finite(number: str) -> float:
-        if not math.isfinite(float(number)):
-            raise ValueError(f"{number:.20} in the header")
-        return float(number)
-
-    return json.loads(text, object_pairs_hook=once, parse_constant=finite, parse_float=finite)
-
-
-def checksum_of(header: str, arrays: Arrays) -> str:
-    crc = zlib.crc32(header.encode())
-    for name, array in sorted(arrays.items()):
-        crc = zlib.crc32(f"{name} {array.dtype.str} {array.shape}".encode(), crc)
-        flat: Any = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        crc = zlib.crc32(flat, crc)
-    return f"{crc:08x}"
+# -- names ---------------------------------------------------------------------------------------------
 
 
 def _pack(names: Iterable[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:

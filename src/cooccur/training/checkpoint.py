@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from cooccur.errors import CooccurError, ParameterError
 from cooccur.files import whole_path
-from cooccur.storage import checksum_of
+from cooccur.tensors import checksum_of
 
 if TYPE_CHECKING:
     from cooccur.models.trained import Trained
