@@ -62,7 +62,8 @@ class RbmLearner(Learner):
 
     def step(self, batch: Batch, rate: float) -> float:
         self.gradients(batch)
-        gradient(self.W).add_(self.W, alpha=self.model.decay * len(batch))
+        if self.model.decay:
+            gradient(self.W).add_(self.W, alpha=self.model.decay * len(batch))
         loss = self.pseudo_likelihood(batch)
         descend(self.optimiser, len(batch), rate)
         return loss
