@@ -13,7 +13,7 @@ from cooccur.models import make_model
 from cooccur.models.dae import Dae
 from cooccur.training.batches import Batch
 from cooccur.training.dae_learner import Autoencoder, DaeLearner
-from cooccur.training.softmax import draw_rivals
+from cooccur.training.samples import draw_items
 
 N, SCALE = 9, 1.5
 BASKETS = Baskets.from_matrix(np.random.default_rng(0).random((6, N)) < [0.45] * (N - 2) + [0.0] * 2)
@@ -68,7 +68,7 @@ def test_loss_and_gradients(sizes: tuple[int, ...], kept: float, sampled: bool) 
     assert 0 < KEEP.sum() < len(KEEP)
     dae, sample, u = made_up(*sizes, kept=kept), None, np.ones(N)
     if sampled:
-        sample = draw_rivals(np.full(N, 1 / N), 4, np.random.default_rng(2), beside=BATCH.indices)
+        sample = draw_items(np.full(N, 1 / N), 4, np.random.default_rng(2), beside=BATCH.indices)
         u = np.zeros(N)
         u[sample.items] = sample.weights
         assert (u[BATCH.indices] == 0).any()

@@ -11,7 +11,8 @@ from cooccur.baskets import Baskets
 from cooccur.models.lbl import Lbl
 from cooccur.training import softmax
 from cooccur.training.batches import Batch
-from cooccur.training.softmax import LogBilinear, choose_left_out, draw_rivals
+from cooccur.training.samples import draw_items
+from cooccur.training.softmax import LogBilinear, choose_left_out
 
 N = 7
 BASKETS = Baskets.from_matrix(np.random.default_rng(0).random((6, N)) < 0.45)
@@ -79,7 +80,7 @@ def test_loss_and_gradients(tied: bool, bias: bool, cells: int, monkeypatch: pyt
 @pytest.mark.parametrize("tied", [False, True])
 def test_loss_and_gradients_of_some_left_out_items_and_sampled_rivals(tied: bool) -> None:
     rng = np.random.default_rng(2)
-    sample, left_out = draw_rivals(np.full(N, 1 / N), 5, rng), choose_left_out(BATCH, 2, rng)
+    sample, left_out = draw_items(np.full(N, 1 / N), 5, rng), choose_left_out(BATCH, 2, rng)
     assert 1 < len(sample.items) < N
     assert len(left_out) < BASKETS.nnz
     u = np.zeros(N)
@@ -113,7 +114,7 @@ def test_the_sum_over_sampled_rivals_is_unbiased() -> None:
     draw = np.linspace(1, 3, N) / np.linspace(1, 3, N).sum()
     sums = []
     for _ in range(20_000):
-        sample = draw_rivals(draw, 4, rng)
+        sample = draw_items(draw, 4, rng)
         assert (sample.items[sample.slot[sample.items]] == sample.items).all()
         sums.append(terms[sample.items] @ sample.weights)
     error = np.std(sums) / np.sqrt(len(sums))
@@ -126,7 +127,7 @@ def test_more_sampled_rivals_come_closer_to_the_exact_softmax() -> None:
     draw = np.linspace(1, 3, N) / np.linspace(1, 3, N).sum()
     exact = model.gradients(BATCH, EACH)
     off = [
-        np.mean([abs(model.gradients(BATCH, EACH, draw_rivals(draw, times, rng)) - exact) for _ in range(40)])
+        np.mean([abs(model.gradients(BATCH, EACH, draw_items(draw, times, rng)) - exact) for _ in range(40)])
         for times in (3, 100, 100_000)
     ]
     assert off[0] > 3 * off[1] > 9 * off[2]

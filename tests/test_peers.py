@@ -25,7 +25,7 @@ from cooccur.storage import load
 from cooccur.training.batches import Batch
 from cooccur.training.loop import validate
 from cooccur.training.multvae_learner import MultinomialAutoencoder, MultVaeLearner
-from cooccur.training.softmax import draw_rivals
+from cooccur.training.samples import draw_items
 from model_files import apart, together
 
 Matrix = npt.NDArray[np.float64]
@@ -372,11 +372,11 @@ def test_drawn_items_stand_for_all_in_the_softmax() -> None:
     learner = MultVaeLearner(MultVae(hidden="5x3", negatives=6), DATA, fresh=True)
     rng, noise = np.random.default_rng(0), torch.zeros(6, 3)
     exact = float(learner.vae.loss(BATCH, KEEP, noise, 0.5).detach())
-    each = [draw_rivals(learner.draw, 2000, rng, beside=BATCH.indices) for _ in range(20)]
+    each = [draw_items(learner.draw, 2000, rng, beside=BATCH.indices) for _ in range(20)]
     assert np.mean([float(learner.vae.loss(BATCH, KEEP, noise, 0.5, one).detach()) for one in each]) == pytest.approx(
         exact, rel=0.01
     )
-    few = [draw_rivals(learner.draw, 1, rng, beside=BATCH.indices) for _ in range(50)]
+    few = [draw_items(learner.draw, 1, rng, beside=BATCH.indices) for _ in range(50)]
     assert all(learner.vae.loss(BATCH, KEEP, noise, 0.0, one) > 0 for one in few)  # p <= 1: the own are always there
     assert [MultVae().drawn(n) for n in (10_000, 10_001)] == [0, 3000]
     assert [MultVae(negatives=5).drawn(n) for n in (5, 6)] == [0, 5]

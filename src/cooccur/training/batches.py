@@ -31,6 +31,11 @@ class Batch:
         return np.repeat(np.arange(len(self)), np.diff(self.indptr))
 
     @cached_property
+    def distinct(self) -> Ints:
+        """The items that occur, ascending."""
+        return np.unique(self.indices).astype(np.int64)
+
+    @cached_property
     def by_item(self) -> tuple[Ints, Ints, Ints]:
         """The distinct items, where the list of each starts, and the records that hold it.
 

@@ -23,9 +23,9 @@ from cooccur.models.energy import log_odds_alone
 from cooccur.training import pair_kernels
 from cooccur.training.batches import Batch
 from cooccur.training.learner import Arrays, Learner
-from cooccur.training.likelihood import Sample
-from cooccur.training.softmax import draw_rivals
-from cooccur.training.steps import descend, gradient, rows_of
+from cooccur.training.row_adam import RowAdam
+from cooccur.training.samples import Sample, draw_items
+from cooccur.training.steps import gradient, rows_of
 
 if TYPE_CHECKING:
     from cooccur.models.dae import Dae
@@ -108,15 +108,21 @@ class DaeLearner(Learner):
         for part in (E, *self.inner):
             part.requires_grad_()
         # E moves in units of its first size: the longer the records, the more a step of it moves the hidden layer
-        groups = [{"params": self.dense[:1], "lr": model.rate * spread}, {"params": self.dense[1:]}]
+        self.draws = model.negatives if 0 < model.negatives < n else 0
+        self.by_rows = [RowAdam(E, model.rate * spread), RowAdam(R, model.rate)] if self.draws else []
+        groups = [{"params": [E], "lr": model.rate * spread}, {"params": [R, *self.inner, b]}]
+        if self.draws:
+            groups = [{"params": [*self.inner, b]}]
         self.optimiser = torch.optim.Adam(groups, lr=model.rate, fused=True)
 
     def step(self, batch: Batch, rate: float) -> float:
         keep = self.rng.random(len(batch.indices)) >= self.model.corruption
-        exact = not 0 < self.model.negatives < len(self.draw)
-        sample = None if exact else draw_rivals(self.draw, self.model.negatives, self.rng, beside=batch.indices)
+        sample = None
+        if self.draws:
+            sample = draw_items(self.draw, self.draws, self.rng, beside=batch.indices)
+            self.bring(batch.distinct, sample.items)
         loss = self.dae.gradients(batch, keep, sample)
-        descend(self.optimiser, len(batch), rate)
+        self.descend(len(batch), rate)
         return loss
 
     def arrays(self) -> Arrays:

@@ -16,11 +16,13 @@ from cooccur.models.energy import log_odds_alone
 from cooccur.training import missing, support
 from cooccur.training.batches import Batch
 from cooccur.training.learner import Arrays, Learner, State, home, put
-from cooccur.training.likelihood import Energy, Sample
+from cooccur.training.likelihood import Energy
 from cooccur.training.pair_term import PairTerm
 from cooccur.training.portable import PortablePairs
-from cooccur.training.softmax import choose_left_out, draw_rivals
-from cooccur.training.steps import descend, descend_rows
+from cooccur.training.row_adam import RowAdam
+from cooccur.training.samples import Sample, draw_items
+from cooccur.training.softmax import choose_left_out
+from cooccur.training.steps import descend_rows
 
 if TYPE_CHECKING:
     from cooccur.models.pseudo_likelihood import PseudoLikelihood
@@ -67,10 +69,17 @@ class EnergyLearner(Learner):
         if self.draws:
             popular = baskets.frequencies + 1.0 if model.sampling == "popular" else np.ones(n)
             self.draw = popular / popular.sum()
-        plain = model.optimiser == "sgd" and bool(self.draws) and not (model.decay or self.which)
-        self.by_rows = [part for part in (self.energy.b, self.energy.E, self.energy.R) if plain and part is not None]
-        whole = [part for part in self.dense if all(part is not other for other in self.by_rows)]
-        make: Any = torch.optim.Adam if model.optimiser == "adaptive" else torch.optim.SGD
+        self._optimise(model)
+
+    def _optimise(self, model: PseudoLikelihood) -> None:
+        """Where items are drawn and nothing is pulled, a step moves the rows that it has seen alone."""
+        e, adaptive, some = self.energy, model.optimiser == "adaptive", bool(self.draws) and not model.decay
+        wide = [part for part in (e.E, e.R) if part is not None]
+        self.by_rows = [RowAdam(part, model._rate()) for part in wide if some and adaptive and not self.portable]
+        self.plain = [part for part in (e.b, *wide) if some and not (adaptive or self.which) and part is not None]
+        apart = [*self.plain, *(adam.parameter for adam in self.by_rows)]
+        whole = [part for part in self.dense if all(part is not other for other in apart)]
+        make: Any = torch.optim.Adam if adaptive else torch.optim.SGD
         groups = [  # the bias is not pulled
             {"params": [part for part in whole if part is not self.energy.b], "weight_decay": model.decay},
             {"params": [part for part in whole if part is self.energy.b]},
@@ -131,20 +140,21 @@ class EnergyLearner(Learner):
     # -- the learner ----------------------------------------------------------------------------------
 
     def step(self, batch: Batch, rate: float) -> float:
-        if self.which:
-            left_out = choose_left_out(batch, missing.TARGETS, self.rng)
-            sample = draw_rivals(self.draw, self.draws, self.rng) if self.draws else None
+        left_out = choose_left_out(batch, missing.TARGETS, self.rng) if self.which else None
+        sample = self._sample(batch) if self.draws else None
+        seen = batch.distinct if sample is None else np.union1d(batch.distinct, sample.items)
+        if self.by_rows:
+            self.bring(batch.distinct, seen)
+        if left_out is not None:
             loss = missing.gradients(self.energy, batch, left_out, sample)
         else:
-            sample = self._sample(batch)
             loss, delta, slot = self.energy.gradients(batch, sample)
             if self.energy.pairs is not None:
                 self.energy.pairs.step(delta, batch, slot, rate)
-            if self.by_rows and sample is not None:
-                rows = torch.from_numpy(sample.items).to(self.device)
-                descend_rows(self.by_rows, rows, rate * self.model._rate() / len(batch))
-        if self.optimiser is not None:
-            descend(self.optimiser, len(batch), rate)
+            if self.plain:
+                rows = torch.from_numpy(seen).to(self.device)
+                descend_rows(self.plain, rows, rate * self.model._rate() / len(batch))
+        self.descend(len(batch), rate)
         return loss
 
     def arrays(self) -> Arrays:
@@ -180,20 +190,11 @@ class EnergyLearner(Learner):
             "sizes_": np.array([len(B) for _, B in e.layers], dtype=np.int64),
         }
 
-    def _sample(self, batch: Batch) -> Sample | None:
-        """T draws with replacement; u_t = draws of t / (T q_t), so that the sum over them is unbiased."""
-        T = self.draws
-        if not T:
-            return None
-        n = self.energy.n_items
-        times = np.bincount(self.rng.choice(n, T, p=self.draw), minlength=n)
-        weights = times / (T * self.draw) if self.model.sampling != "unweighted" else times.astype(np.float64)
-        present = np.zeros(n, dtype=bool)
-        present[batch.indices] = True
-        items = np.flatnonzero((times > 0) | present)
-        slot = np.full(n, -1, dtype=np.int64)
-        slot[items] = np.arange(len(items))
-        return Sample(items, weights[items].astype(np.float32), slot)
+    def _sample(self, batch: Batch) -> Sample:
+        """T draws with replacement; u_t = draws of t / (T q_t), so that the sum over them is unbiased. A pair term
+        needs columns for the batch's own items too."""
+        weighted, pairs = self.model.sampling != "unweighted", self.energy.pairs
+        return draw_items(self.draw, self.draws, self.rng, None if pairs is None else batch.indices, weighted)
 
 
 def _device(name: str) -> torch.device:

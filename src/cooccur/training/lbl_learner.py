@@ -10,8 +10,9 @@ import torch
 from cooccur.baskets import Baskets
 from cooccur.training.batches import Batch
 from cooccur.training.learner import Arrays, Learner
-from cooccur.training.softmax import LogBilinear, choose_left_out, draw_rivals
-from cooccur.training.steps import descend
+from cooccur.training.row_adam import RowAdam
+from cooccur.training.samples import draw_items
+from cooccur.training.softmax import LogBilinear, choose_left_out
 
 if TYPE_CHECKING:
     from cooccur.models.lbl import Lbl
@@ -35,14 +36,21 @@ class LblLearner(Learner):
             f, g, b = (torch.from_numpy(array.copy()) for array in (model.F_, model.G_, model.b_))
         self.lbl = LogBilinear(f, None if model.tied else g, b if model.bias else None)
         self.dense = list(self.lbl.dense().values())
-        self.optimiser = torch.optim.Adam(self.dense, lr=model.rate, fused=True)
+        self.draws = model.negatives if 0 < model.negatives < baskets.n_items else 0
+        wide = [part for part in self.dense if part.ndim == 2]
+        self.by_rows = [RowAdam(part, model.rate) for part in wide if self.draws]
+        whole = [part for part in self.dense if not self.draws or part.ndim == 1]
+        self.optimiser = torch.optim.Adam(whole, lr=model.rate, fused=True) if whole else None
 
     def step(self, batch: Batch, rate: float) -> float:
         left_out = choose_left_out(batch, self.model.targets, self.rng)
-        exact = not 0 < self.model.negatives < len(self.draw)
-        sample = None if exact else draw_rivals(self.draw, self.model.negatives, self.rng)
+        sample = None
+        if self.draws:
+            sample = draw_items(self.draw, self.draws, self.rng)
+            seen = np.union1d(batch.distinct, sample.items)
+            self.bring(*([seen] if self.lbl.g is None else [batch.distinct, seen]))
         loss = self.lbl.gradients(batch, left_out, sample)
-        descend(self.optimiser, len(batch), rate)
+        self.descend(len(batch), rate)
         return loss
 
     def arrays(self) -> Arrays:

@@ -33,6 +33,7 @@ from cooccur.training import pair_kernels
 from cooccur.training.batches import Batch
 from cooccur.training.pair_term import EVERY, PairTerm
 from cooccur.training.portable import PortablePairs
+from cooccur.training.samples import Sample
 from cooccur.training.steps import gradient, rows_of
 
 
@@ -153,7 +154,7 @@ class Energy:
         if not self.portable:
             columns = np.empty(0, dtype=np.float32) if sample is None else sample.weights
             return float(pair_kernels.negatives(z.numpy(), batch.indptr, own, batch.weights, columns) @ batch.weights)
-        z[self._tensor(batch.rows), self._tensor(own)] = 0
+        z[self._tensor(batch.rows[own >= 0]), self._tensor(own[own >= 0])] = 0
         weights = self._tensor(batch.weights).to(self.dtype)[:, None]
         if sample is not None:
             weights = weights * self._tensor(sample.weights).to(self.dtype)
@@ -186,13 +187,3 @@ class Energy:
         if self.pairs is not None:
             own = slot[batch.indices] if len(slot) else batch.indices.astype(np.int64)
             delta[self._tensor(batch.rows), self._tensor(own)] = delta_own
-
-
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """Items that stand for all absent ones: `items` (distinct, the batch's own among them), their `weights` u_t (0
-    where only the batch brought it in), and `slot` (n,): an item's place among them, or -1."""
-
-    items: npt.NDArray[np.int64]
-    weights: npt.NDArray[np.float32]
-    slot: npt.NDArray[np.int64]

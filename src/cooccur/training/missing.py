@@ -17,7 +17,8 @@ import numpy.typing as npt
 import torch
 
 from cooccur.training.batches import Batch
-from cooccur.training.likelihood import Energy, Sample
+from cooccur.training.likelihood import Energy
+from cooccur.training.samples import Sample
 from cooccur.training.softmax import against_rivals, times_left_out
 
 TARGETS = 4

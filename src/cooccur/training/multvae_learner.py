@@ -3,7 +3,8 @@
     minimise sum_v w_v [ sum_{t in I_v} (ln sum_j e^y_j - y_t) + beta / 2 sum_d (u_d^2 + sigma_d^2 - ln sigma_d^2 - 1) ]
 
 y = b + R decoder(z). All by autograd, but that the input is never made dense: E's rows of the items that were not
-dropped are summed. Of very many items j some are drawn (`softmax.py`), u_j e^y_j for e^y_j, beside the record's own.
+dropped are summed. Of very many items j some are drawn (`softmax.py`), u_j e^y_j for e^y_j, beside the record's own;
+a step then moves the rows of E and R that it has seen (`row_adam.py`).
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from cooccur.baskets import Baskets
 from cooccur.models.multvae import shapes, split
 from cooccur.training.batches import Batch
 from cooccur.training.learner import Arrays, Learner, State
-from cooccur.training.likelihood import Sample
-from cooccur.training.softmax import draw_rivals
-from cooccur.training.steps import descend, rows_of
+from cooccur.training.row_adam import RowAdam
+from cooccur.training.samples import Sample, draw_items
+from cooccur.training.steps import rows_of
 
 if TYPE_CHECKING:
     from cooccur.models.multvae import MultVae
 
+NEVER = -1e30  # the logarithm of nothing, but that it has a slope
 SPREAD = 0.3  # size of the first hidden inputs (x has length 1): tanh bends there; from Glorot's size it is a line
 
 
@@ -66,14 +68,23 @@ class MultinomialAutoencoder:
             h = torch.tanh(h @ W.T + B)
         if sample is None:
             y = torch.addmm(self.b, h, self.R.T)
-            own = y[rows, indices]
+            own, whole = y[rows, indices], torch.logsumexp(y, dim=1)
         else:
-            items, own_columns = (torch.from_numpy(part) for part in (sample.items, sample.slot[batch.indices]))
-            y = torch.addmm(self.b[items], h, rows_of(self.R, items).T)
-            own = y[rows, own_columns]
-            y = (y + torch.from_numpy(sample.weights).log().to(y.dtype)).index_put((rows, own_columns), own)
-        whole = torch.from_numpy(lengths).to(y.dtype) * torch.logsumexp(y, dim=1)
+            items, slots = torch.from_numpy(sample.items), torch.from_numpy(sample.slot[batch.indices])
+            log_u = torch.from_numpy(sample.weights).log().to(h.dtype)
+            y = torch.addmm(self.b[items] + log_u, h, rows_of(self.R, items).T)
+            drawn = slots >= 0
+            y = y.index_put((rows[drawn], slots[drawn]), torch.tensor(NEVER, dtype=y.dtype))
+            own = self.b[indices] + (rows_of(self.R, indices) * h[rows]).sum(dim=1)
+            whole = _log_of_both(torch.logsumexp(y, dim=1), own, rows)
+        whole = torch.from_numpy(lengths).to(whole.dtype) * whole
         return weights @ (whole + beta * kl) - weights[rows] @ own
+
+
+def _log_of_both(others: torch.Tensor, own: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """(B,) ln(e^others + sum of e^own in the record's `rows`), without overflow."""
+    most = others.detach().scatter_reduce(0, rows, own.detach(), "amax")
+    return most + ((others - most).exp().index_add(0, rows, (own - most[rows]).exp())).log()
 
 
 class MultVaeLearner(Learner):
@@ -103,7 +114,10 @@ class MultVaeLearner(Learner):
         self.dense = [E, *self.inner, R, b]
         for part in self.dense:
             part.requires_grad_()
-        self.optimiser = torch.optim.Adam(self.dense, lr=model.rate, fused=True)
+        if self.draws:
+            self.by_rows = [RowAdam(part, model.rate) for part in (E, R)]
+        whole = [*self.inner, b] if self.draws else self.dense
+        self.optimiser = torch.optim.Adam(whole, lr=model.rate, fused=True)
 
     def _normal(self, out: int, below: int, scale: float) -> torch.Tensor:
         return torch.randn(out, below, generator=self.generator) * scale
@@ -117,10 +131,13 @@ class MultVaeLearner(Learner):
         noise = torch.randn(len(batch), self.sizes[-1], generator=self.generator) if model.variational else None
         grown = min(1.0, self.seen / (model.anneal * self.records)) if model.anneal else 1.0
         self.seen += len(batch)
-        sample = draw_rivals(self.draw, self.draws, self.rng, beside=batch.indices) if self.draws else None
+        sample = None
+        if self.draws:
+            sample = draw_items(self.draw, self.draws, self.rng)
+            self.bring(batch.distinct, np.union1d(batch.distinct, sample.items))
         loss = self.vae.loss(batch, keep, noise, grown * model.beta, sample)
         loss.backward()  # type: ignore[no-untyped-call]
-        descend(self.optimiser, len(batch), rate)
+        self.descend(len(batch), rate)
         return float(loss.detach())
 
     def arrays(self) -> Arrays:

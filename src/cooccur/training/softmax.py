@@ -25,7 +25,7 @@ import numpy.typing as npt
 import torch
 
 from cooccur.training.batches import Batch
-from cooccur.training.likelihood import Sample
+from cooccur.training.samples import Sample
 from cooccur.training.steps import gradient
 
 Ints = npt.NDArray[np.int64]
@@ -115,23 +115,6 @@ def choose_left_out(batch: Batch, targets: int, rng: np.random.Generator) -> Int
         return places
     shuffled = np.lexsort((rng.random(len(places)), batch.rows))
     return np.sort(shuffled[places - batch.indptr[batch.rows] < targets])
-
-
-def draw_rivals(
-    draw: npt.NDArray[np.float64], times: int, rng: np.random.Generator, beside: npt.NDArray[np.int32] | None = None
-) -> Sample:
-    """`times` draws from the distribution `draw` (n,), each item weighted so that sums over them are unbiased.
-
-    Items `beside` them are in the sample too, with weight 0 if they were not drawn.
-    """
-    counts = np.bincount(rng.choice(len(draw), times, p=draw), minlength=len(draw))
-    chosen = counts > 0
-    if beside is not None:
-        chosen[beside] = True
-    items = np.flatnonzero(chosen)
-    slot = np.full(len(draw), -1, dtype=np.int64)
-    slot[items] = np.arange(len(items))
-    return Sample(items, (counts[items] / (times * draw[items])).astype(np.float32), slot)
 
 
 def _blocks(rows: int, columns: int) -> Iterator[slice]:
