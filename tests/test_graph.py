@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from cooccur.baskets import Baskets
 from cooccur.models import make_model
 from cooccur.models.base import Model
+from cooccur.models.lrw import _walk_over
 from cooccur.pairs import cooccurrence
 
 Dense = npt.NDArray[np.float64]
@@ -107,6 +108,15 @@ def test_a_block_of_walkers_ends_where_single_ones_do() -> None:
     baskets = Baskets.from_matrix(V, ITEMS)
     scores = make_model("lrw", steps=3).fit(baskets).scores(baskets)
     np.testing.assert_allclose(scores, expected(V, V, walks(V, 3, False)), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("total", [False, True])
+@settings(max_examples=20, deadline=None)
+@given(baskets=data())
+def test_a_walk_over_the_records_needs_no_matrix_of_pairs(baskets: Baskets, total: bool) -> None:
+    V = baskets.matrix.toarray().astype(float)
+    for steps, found in enumerate(_walk_over(baskets, baskets, 4, total), start=1):
+        np.testing.assert_allclose(found, V @ walks(V, steps, total), rtol=1e-4, atol=1e-5)
 
 
 def test_one_step_is_normcvg_by_edges() -> None:
