@@ -2,14 +2,15 @@
 
     m = b1 m + (1 - b1) g        v = b2 v + (1 - b2) g^2        w -= a m / (sqrt(v) + e)
 
-with a = rate c / (1 - b1^s), e = 1e-8 c and c = sqrt(1 - b2^s) in step s. Where g = 0 a row goes on all the same: m and v fade, and w
-slides on along m. Of k such steps after step s the sum is known, so a row is left alone until it is needed:
+with a = rate c / (1 - b1^s), e = 1e-8 c and c = sqrt(1 - b2^s) in step s. Where g = 0 a row goes on all the same: m and
+v fade, and w slides on along m. Of k such steps after step s the sum is known, so a row is left alone until it is
+needed:
 
     w -= slide_s m / (sqrt(v) + e)        slide_s = a_{s+1} r + a_{s+2} r^2 + ... + a_{s+k} r^k        r = b1 / sqrt(b2)
     m = b1^k m        v = b2^k v
 
-The weights are those of Adam over all rows, but for rounding and for the e of a slide, that of its end. Cost a step: the rows that are
-needed, and `REACH` numbers.
+The weights are those of Adam over all rows, but for rounding and for the e of a slide, that of its end. Cost a step: the
+rows that are needed, and `REACH` numbers.
 """
 
 from __future__ import annotations
