@@ -9,8 +9,8 @@ needed:
     w -= slide_s m / (sqrt(v) + e)        slide_s = a_{s+1} r + a_{s+2} r^2 + ... + a_{s+k} r^k        r = b1 / sqrt(b2)
     m = b1^k m        v = b2^k v
 
-The weights are those of Adam over all rows, but for rounding and for the e of a slide, that of its end. Cost a step: the
-rows that are needed, and `REACH` numbers.
+The weights are those of Adam over all rows, but for rounding and for the e of a slide, that of its end. Cost a step:
+the rows that are needed, and `REACH` numbers.
 """
 
 from __future__ import annotations
