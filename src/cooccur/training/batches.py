@@ -36,6 +36,12 @@ class Batch:
         return np.unique(self.indices).astype(np.int64)
 
     @cached_property
+    def places(self) -> tuple[Ints, Ints]:
+        """Where the list of each of the `distinct` items starts, and (P,) the places of its occurrences."""
+        order = np.argsort(self.indices, kind="stable")
+        return np.append(np.searchsorted(self.indices[order], self.distinct), len(order)), order
+
+    @cached_property
     def by_item(self) -> tuple[Ints, Ints, Ints]:
         """The distinct items, where the list of each starts, and the records that hold it.
 

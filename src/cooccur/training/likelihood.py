@@ -10,7 +10,8 @@ L is the number of items summed, f the sigmoid, tanh or relu; the paper has the 
 side have an f and a spread each.
 All absent items of a record share its hidden layers: one product (B, H) x (H, N). A present item t has its own, from
 a - E_t, where a is the sum over the whole record: leave-one-out by subtraction. u_t = 1 over all items (exact), or the
-importance weight of T sampled items. Only the hidden layers use autograd; the gradient of phi is known:
+importance weight of T sampled items. The gradient of phi is known; hidden layers use autograd, but for a single one
+(`one_layer.py`):
 
     delta = w_v (1 - p) p^q   if t in I_v  (q = 0: the likelihood; q > 0 sharper, (1 - p^q) / q in place of -ln p)
     delta = -w_v u_t p        otherwise
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,6 +33,7 @@ import torch
 from cooccur.models.layers import Kind
 from cooccur.training import pair_kernels
 from cooccur.training.batches import Batch
+from cooccur.training.one_layer import OneLayer
 from cooccur.training.pair_term import EVERY, PairTerm
 from cooccur.training.portable import PortablePairs
 from cooccur.training.samples import Sample
@@ -63,6 +66,14 @@ class Energy:
             found |= {f"W{number}": W, f"B{number}": B}
         return {name: tensor for name, tensor in found.items() if tensor is not None}
 
+    @cached_property
+    def by_hand(self) -> OneLayer | None:
+        """Where there is one layer of units that are alike, autograd is not needed."""
+        alike = len(self.layers) == 1 and len(self.kinds) == 1 and not (self.dropout or self.portable)
+        if not alike or self.E is None or self.R is None:
+            return None
+        return OneLayer(self.E, self.layers[0][1], self.R, self.kinds[0])
+
     def hidden(self, a: torch.Tensor) -> torch.Tensor:
         """(rows, H) all hidden layers side by side, from the summed inputs a (rows, h_1)."""
         layers: list[torch.Tensor] = []
@@ -89,21 +100,29 @@ class Energy:
             self.pairs.add(z, batch, slot)
             z_own += self.pairs.inside(batch, z, slot)
         chosen = None if sample is None else self._tensor(sample.items)
-        H = H_own = R_own = R = None
+        layer, H, H_own, R, R_own = self.by_hand, None, None, None, None
         if self.R is not None and self.E is not None:
-            H, H_own = (self.hidden(a) for a in self.inputs(batch, indices, rows))
             with torch.no_grad():
                 R = self.R if chosen is None else self.R[chosen]
+            if layer is not None:
+                H, own = layer.forward(batch)
+                z_own += own
+            else:
+                H, H_own = (self.hidden(a) for a in self.inputs(batch, indices, rows))
                 R_own = self.R[indices]
-                z.addmm_(H, R.T)
-                z_own += (R_own * H_own).sum(dim=1)
+                z_own += (R_own * H_own).sum(dim=1).detach()
+            z.addmm_(H.detach(), R.T)
         with torch.no_grad():
             if self.b is not None:
                 z += self.b if chosen is None else self.b[chosen]
                 z_own += self.b[indices]
             loss, delta_own = self._deltas(z, z_own, batch, rows, sample)
-            if self.R is not None and R is not None and R_own is not None and H is not None and H_own is not None:
-                self._hidden_gradients(z, delta_own, indices, chosen, R, R_own, H, H_own)
+            if R is not None and H is not None:
+                self._output_gradients(z, chosen, H)
+                if layer is not None:
+                    layer.backward(batch, -(z @ R), -delta_own)
+                elif R_own is not None and H_own is not None:
+                    self._hidden_gradients(z, delta_own, indices, R, R_own, H, H_own)
             self._finish(z, delta_own, batch, indices, chosen, slot)
         return loss, z, slot
 
@@ -162,17 +181,20 @@ class Energy:
         z *= -weights
         return float(loss)
 
+    def _output_gradients(self, delta: torch.Tensor, chosen: torch.Tensor | None, H: torch.Tensor) -> None:
+        """What R gets from whole records."""
+        assert self.R is not None
+        if chosen is None:
+            gradient(self.R).addmm_(delta.T, H.detach(), alpha=-1)
+        else:
+            gradient(self.R).index_add_(0, chosen, delta.T @ H.detach(), alpha=-1)
+
     def _hidden_gradients(
-        self, delta: torch.Tensor, delta_own: torch.Tensor, indices: torch.Tensor, chosen: torch.Tensor | None,
-        R: torch.Tensor, R_own: torch.Tensor, H: torch.Tensor, H_own: torch.Tensor,
+        self, delta: torch.Tensor, delta_own: torch.Tensor, indices: torch.Tensor, R: torch.Tensor,
+        R_own: torch.Tensor, H: torch.Tensor, H_own: torch.Tensor,
     ) -> None:  # fmt: skip
         assert self.R is not None
-        downhill = gradient(self.R)
-        if chosen is None:
-            downhill.addmm_(delta.T, H.detach(), alpha=-1)
-        else:
-            downhill.index_add_(0, chosen, delta.T @ H.detach(), alpha=-1)
-        downhill.index_add_(0, indices, delta_own[:, None] * H_own.detach(), alpha=-1)
+        gradient(self.R).index_add_(0, indices, delta_own[:, None] * H_own.detach(), alpha=-1)
         with torch.enable_grad():
             torch.autograd.backward([H, H_own], [-(delta @ R), -delta_own[:, None] * R_own])
 

@@ -33,9 +33,15 @@ def gradients(energy: Energy, batch: Batch, left_out: npt.NDArray[np.int64], sam
         torch.from_numpy(array).to(energy.device)
         for array in (batch.indices.astype(np.int64), batch.rows, left_out, times)
     )
-    weights = weights.to(energy.dtype)
-    H = energy.hidden(energy.inputs(batch, indices, rows, places)[1])
+    weights, layer = weights.to(energy.dtype), energy.by_hand
+    if layer is not None:
+        H = layer.ask(batch, left_out)
+    else:
+        H = energy.hidden(energy.inputs(batch, indices, rows, places)[1])
     with torch.no_grad():
         loss, down = against_rivals(H.detach(), energy.R, energy.b, weights, batch, left_out, sample)
-    H.backward(down)  # type: ignore[no-untyped-call]
+    if layer is not None:
+        layer.answer(batch, left_out, down)
+    else:
+        H.backward(down)  # type: ignore[no-untyped-call]
     return loss

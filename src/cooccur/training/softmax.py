@@ -113,7 +113,7 @@ def choose_left_out(batch: Batch, targets: int, rng: np.random.Generator) -> Int
     places = np.arange(len(batch.indices))
     if not targets:
         return places
-    shuffled = np.lexsort((rng.random(len(places)), batch.rows))
+    shuffled = np.argsort(batch.rows + rng.random(len(places)))
     return np.sort(shuffled[places - batch.indptr[batch.rows] < targets])
 
 
