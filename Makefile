@@ -22,6 +22,7 @@ bench: .venv/peers .venv/serve
 	$(BIN)/python benchmarks/read.py
 	$(BIN)/python benchmarks/epoch.py
 	$(BIN)/python benchmarks/drawn.py
+	$(BIN)/python benchmarks/layer.py
 	$(BIN)/python benchmarks/serve.py
 
 results: .venv/dev
