@@ -47,9 +47,8 @@ def main() -> None:
                         seconds[which] = min(seconds[which], time.perf_counter() - begun)
             auto, hand = 1000 * seconds
             apart = abs(losses[0] / losses[1] - 1)
-            print(
-                f"{name:14} {start}   autograd {auto:6.1f}   by hand {hand:5.1f}   ratio {auto / hand:4.1f}   {apart:.0e}"
-            )
+            times = f"autograd {auto:6.1f}   by hand {hand:5.1f}   ratio {auto / hand:4.1f}"
+            print(f"{name:14} {start}   {times}   apart {apart:.0e}")
 
 
 if __name__ == "__main__":
