@@ -5,8 +5,8 @@
 
 L is the number of items summed, E_i column i of the paper's W1, and R_t its R1_t .. Rk_t side by side. Without hidden
 layers it is the FVBM with untied pairs; without b and R0 it is the paper's DEM*. Learned by pseudo-likelihood, see
-`training/likelihood.py`. The hidden units come from up to three nets that learn by themselves: a calm and a bold one
-with f = tanh and spread = 1/2, and a free one with f = relu and spread = 0, see `training/missing.py`.
+`training/likelihood.py`. The hidden units come from nets that learn by themselves, up to three kinds and two of each:
+calm and bold ones with f = tanh and spread = 1/2, free ones with f = relu and spread = 0, see `training/missing.py`.
 R0 lives on pairs that occur together in the training records, see `training/support.py`.
 """
 
@@ -55,7 +55,7 @@ class Dem(PseudoLikelihood):
         "free_": Array("int64", "side_by_side", low=0, high=1, since=3),
     }
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "star": {"bias": False, "pairs": "no", "start": "calm"},
+        "star": {"bias": False, "pairs": "no", "start": "calm", "nets": 1},
         "paper": {
             "pairs": "learned", "units": "sigmoid", "spread": 0.0, "optimiser": "sgd", "sampling": "unweighted",
             "negatives": 300, "schedule": "constant", "batch": 16, "rate": 0.05, "pair_rate": 0.1,
@@ -87,7 +87,7 @@ class Dem(PseudoLikelihood):
         "that learn which item is missing; both: a calm and a bold net; all: a net each",
         choices=("all", "both", "calm", "bold", "free"),
     )  # fmt: skip
-    nets: int = parameter(1, "how many nets of each start; their sum is steadier than one", low=1)
+    nets: int = parameter(2, "how many nets of each start; their mean is steadier than one", low=1)
     rate: float | None = parameter(
         None, "learning rate of bias and hidden layers (Adam); none: 0.005 (calm), 0.02 (bold), 0.0015 (free)",
         low=1e-6, high=10,
@@ -186,7 +186,7 @@ class Dem(PseudoLikelihood):
             self._start, self._drawn, self._net = type(self)._start, 0, 0
 
     def _learn(self, baskets: Baskets, progress: Progress) -> None:
-        from cooccur.training.assemble import Net, assemble
+        from cooccur.training.assemble import Net, assemble, mean_of
 
         learn, removals = self._hold_out(baskets)
         chosen = self.pairs not in ("learned", "no")
@@ -204,7 +204,8 @@ class Dem(PseudoLikelihood):
         if epochs * len(learn) * learn.n_items > AFFORDABLE and schedule == "plateau":
             # few epochs of one net, whose rate falls to the end of them
             epochs, schedule, starts, self._drawn = min(epochs, FEW_EPOCHS), "linear", starts[:1], DRAWN
-        nets, stopped = [], None
+        learned: dict[str, list[Net]] = {}
+        stopped = None
         for number, start in enumerate(starts * self.nets if nets_too else ()):
             self._net, self._alone = number, True
             self._begin(start)
@@ -215,8 +216,8 @@ class Dem(PseudoLikelihood):
                 schedule="linear" if falls else schedule, patience=most if falls else None,
             )  # fmt: skip
             self._alone = False
-            nets.append(Net.of(self))
+            learned.setdefault(start, []).append(Net.of(self))
             self.history_.stopped = stopped = stopped or self.history_.stopped
             if self.history_.interrupted:
                 break
-        assemble(self, nets, baskets, removals, progress)
+        assemble(self, [mean_of(alike) for alike in learned.values()], baskets, removals, progress)

@@ -3,7 +3,8 @@
     phi(t, v) = tau (sum_n a_n (b_nt + R_nt . h_n) + sum_m a_m (c_mt + sum_{i in I_v} W_mit) + g p_t)
                 + kappa + sum_n l_n m_n(v)
 
-The nets n, hidden layers and a bias each, have learned by themselves; the rivals W_m (`rivals.py`, and `links.py` where
+The nets n, hidden layers and a bias each, have learned by themselves (those that started alike are one net, their
+mean); the rivals W_m (`rivals.py`, and `links.py` where
 records bear names of items) from all records.
 A rival can be asked of any record what it would say had it not learned from it (`linear.py`), so what the rivals count
 among themselves is chosen (`blend.py`) on thousands of training records, and what the nets add to their sum on the
@@ -103,6 +104,11 @@ def join(nets: Sequence[Net], strengths: Sequence[float]) -> Net:
     return Net(_float(b), E, _float(R), _float(np.concatenate(inner)), sizes, free)
 
 
+def mean_of(nets: Sequence[Net]) -> Net:
+    """One net that says what these say on average."""
+    return nets[0] if len(nets) == 1 else join(nets, [1 / len(nets)] * len(nets))
+
+
 def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Removals | None, progress: Progress) -> None:
     """Put a DEM together: `nets` have learned from `baskets` without the records of the `removals`. Where none were
     held out there are no nets, and the rivals are asked about the training records, which they forget."""
@@ -110,6 +116,7 @@ def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Remova
 
     chosen = rivals.names(model.pairs, int(np.count_nonzero(baskets.frequencies)))
     if len(nets) == 1 and not chosen and not nets[0].free.any():
+        nets[0].to(model)
         return  # it has learned log-odds
     Net.none(len(model.items_)).to(model)
     model.starts_ = np.zeros(len(model.items_) + 1, dtype=np.int64)

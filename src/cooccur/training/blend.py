@@ -8,8 +8,9 @@ of it already, and their sum mostly too much. Best is what makes most of
 with t the removed item: Top@1 + Top@10, but for ranks and ends that give way, so that a few hundred records tell more
 of it than whether t was just inside or outside. What is best on one sample is partly luck, so the answer is the mean
 over `BAGS` samples of the records with replacement. Scores spread alike in every record: else the few that are very
-long would decide alone. What is better on these records may be luck as well: a simpler answer can be named that stands
-`unless` there is a gain on records that had no say, each asked about the mean over the samples that it is not in.
+long would decide alone. What is better on these records may be luck as well: a simpler answer can be named. The answer
+then goes from that one `TRUST` of the way to the best, and nowhere `unless` that is a gain on records that had no say,
+each asked about the mean over the samples that it is not in.
 
 The items j that are looked at are those that some part has among its first `FIRST`, with popularity or less of it:
 others do not get among the first ten. That makes a trial cost removals * FIRST * parts^2, whatever the number of items.
@@ -38,14 +39,15 @@ MOST = (-1.0, 10.0)  # what popularity may count beside all parts together
 LITTLE = 1e-6  # where nothing but popularity counts
 FLAT = 1e-6  # no more is gained by a step
 LEAST = 0.02  # of the sum of all shares
+TRUST = 0.75  # in what is best on the records that are asked, where there is a simpler answer
 SILENT = 1e-4  # scores that spread no more are a tie break
 
 
 def strengths(
     parts: Sequence[Part], removals: Removals, popular: Part | None = None, unless: Sequence[float] | None = None
 ) -> Doubles:
-    """(parts,) a_m, and g behind them where there is a `popular` part. `unless` they gain: these (parts,) as
-    they are, and no more of popularity.
+    """(parts,) a_m, and g behind them where there is a `popular` part: on the way from `unless` (parts,), with no more
+    of popularity, and just that unless they gain.
 
     >>> from cooccur.baskets import Baskets
     >>> rest = Baskets.from_matrix(np.zeros((3, 3)))
@@ -79,6 +81,7 @@ def strengths(
         simple = stands * unit / (stands * unit).sum()
         out = times == 0
         without = np.where(out.any(axis=0)[:, None], out.T @ bags / np.maximum(out.sum(axis=0), 1)[:, None], simple)
+        without, a = (simple + TRUST * (best - simple) for best in (without, a))
         gained, plain = (_hits(x, nothing, b)[0].sum() for b in (without[record], simple))
         if gained <= plain:
             return stands
