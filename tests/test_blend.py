@@ -169,10 +169,10 @@ def test_the_closed_form_keeps_its_largest_weights_beyond_the_pairs_that_occur()
     assert np.abs(B[beyond]).min() >= np.abs(B[left]).max()
 
 
-@pytest.mark.parametrize(("name", "error"), [("counts", 1e-4), ("centred", 0.07), ("dropped", 0.04)])
+@pytest.mark.parametrize(("name", "error"), [("counts", 1e-4), ("centred", 2e-3), ("dropped", 0.04)])
 def test_a_rival_can_forget_a_record(name: str, error: float) -> None:
     """Its answer without a record against that of one which never saw it; the error is a share of what forgetting
-    changes (the ridge and the means of the closed forms move a little with each record)."""
+    changes (the ridge of the items that are dropped moves a little with each record)."""
     uneven = Baskets.from_matrix(np.random.default_rng(5).random((300, 30)) < np.linspace(0.03, 0.4, 30))
     (rival,) = rivals.learn((name,), uneven, support.choose(uneven, 10), lambda share, words: None)
     fit = np.flatnonzero(uneven.lengths >= 2)[:30]

@@ -36,7 +36,7 @@ SEVERAL = {"all": ("calm", "bold", "free"), "both": ("calm", "bold")}
 FREE, FREE_EPOCHS = layers.Kind("relu", 0.0), 20
 AFFORDABLE = 1e10  # records x items that all epochs together go through; where that is less than the epochs asked for:
 FEW_EPOCHS, DRAWN = 8, 3000  # so many epochs, and so many absent items a step
-FEWEST = 20  # records that a pair term is chosen on
+FEWEST = 8  # records that a pair term is chosen on
 
 
 @dataclass(eq=False, kw_only=True)

@@ -8,9 +8,10 @@ of it already, and their sum mostly too much. Best is what makes most of
 with t the removed item: Top@1 + Top@10, but for ranks and ends that give way, so that a few hundred records tell more
 of it than whether t was just inside or outside. What is best on one sample is partly luck, so the answer is the mean
 over `BAGS` samples of the records with replacement. Scores spread alike in every record: else the few that are very
-long would decide alone. What is better on these records may be luck as well: a simpler answer can be named. The answer
-then goes from that one `TRUST` of the way to the best, and nowhere `unless` that is a gain on records that had no say,
-each asked about the mean over the samples that it is not in.
+long would decide alone. What is better on these records may be luck as well: a simpler answer can be named, and the
+answer goes from that one to the best only part of the way, and nowhere `unless` that is a gain on records that had no
+say, each asked about the mean over the samples that it is not in. The part is 1 - 1 / z^2 if the best gains z standard
+errors on these (so are means shrunk towards a guess, by James and Stein), but `TRUST` at least.
 
 The items j that are looked at are those that some part has among its first `FIRST`, with popularity or less of it:
 others do not get among the first ten. That makes a trial cost removals * FIRST * parts^2, whatever the number of items.
@@ -39,7 +40,7 @@ MOST = (-1.0, 10.0)  # what popularity may count beside all parts together
 LITTLE = 1e-6  # where nothing but popularity counts
 FLAT = 1e-6  # no more is gained by a step
 LEAST = 0.02  # of the sum of all shares
-TRUST = 0.75  # in what is best on the records that are asked, where there is a simpler answer
+TRUST = 0.75  # at least, in what is best on the records that are asked, where there is a simpler answer
 SILENT = 1e-4  # scores that spread no more are a tie break
 
 
@@ -81,11 +82,23 @@ def strengths(
         simple = stands * unit / (stands * unit).sum()
         out = times == 0
         without = np.where(out.any(axis=0)[:, None], out.T @ bags / np.maximum(out.sum(axis=0), 1)[:, None], simple)
-        without, a = (simple + TRUST * (best - simple) for best in (without, a))
-        gained, plain = (_hits(x, nothing, b)[0].sum() for b in (without[record], simple))
-        if gained <= plain:
+        plain = _hits(x, nothing, simple)[0].sum(axis=0)
+        gains = _hits(x, nothing, without[record])[0].sum(axis=0) - plain
+        far = _trust(np.bincount(record, gains).astype(np.float64))
+        if (_hits(x, nothing, (simple + far * (without - simple))[record])[0].sum(axis=0) - plain).sum() <= 0:
             return stands
+        a = simple + far * (a - simple)
     return np.asarray(a / unit)
+
+
+def _trust(gains: Doubles) -> float:
+    """How far to go for these gains of single records.
+
+    >>> _trust(np.array([1.0, -1.0, 2.0])), round(_trust(np.array([5.0, 6.0, 7.0, 6.0])), 3)
+    (0.75, 0.997)
+    """
+    z = max(0.0, gains.mean()) * len(gains) ** 0.5 / max(gains.std(), 1e-12)
+    return float(max(TRUST, 1 - 1 / max(z, 1.0) ** 2))
 
 
 def _hits(x: Floats, nothing: npt.NDArray[np.bool_], a: Doubles) -> tuple[Doubles, Doubles, Floats]:

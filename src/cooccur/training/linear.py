@@ -7,14 +7,16 @@ A removal takes item t out of record x and leaves the rest r. With w the record'
 
                  s'(j) = c_j + sum_{i in r} ((n_i - 1)/n_i)^-a W_ij - [j = t] sum_{i in r} (n_i - 1)^-a / |x|
 
-    closed   P = G^-1 and W_ij = -P_ij / P_jj. G loses w (x - m)(x - m)', a change of rank one (Sherman and Morrison).
-             y = P (x - m) is known from the scores of the whole record, y_j = P_jj (x_j - s_j(x)), and so, with
-             k = w / (1 - w (x - m)'y),
+    closed   P = G^-1 and W_ij = -P_ij / P_jj. Without x the means are m' = m - c (x - m), c = w / (T - w) with T the
+             weight of all records (c = 0 where nothing is centred, and m = 0), and G loses w' (x - m)(x - m)' with
+             w' = (1 + c) w, a change of rank one (Sherman and Morrison). y = P (x - m) is known from the scores of the
+             whole record, y_j = P_jj (x_j - s_j(x)), and so, with k = w' / (1 - w' (x - m)'y) and d = x - m,
 
-                 s'(j) = m_j + (P_jj (s_j(r) - m_j) - k y_j sum_{i != j} (r_i - m_i) y_i) / (P_jj + k y_j^2)
+                 s'(j) = m'_j + (P_jj (s_j(r) - m_j + c d_j) - c y_j - k y_j sum_{i != j} (r_i - m_i + c d_i) y_i)
+                                / (P_jj + k y_j^2)
 
-The means m, the bias of the counts and, where items are dropped, the ridge are taken as they are: they move by one
-record in all of them. So every training record can be asked what is missing from it, at a few passes over the items.
+The bias of the counts and, where items are dropped, the ridge are taken as they are: they move by one record in all of
+them. So every training record can be asked what is missing from it, at a few passes over the items.
 """
 
 from __future__ import annotations
@@ -95,13 +97,14 @@ class Popular(Linear):
 
 @dataclass(frozen=True, eq=False)
 class Closed(Linear):
-    """A ridge regression of each item on the others; `diagonal` (n,) of P, 0 where an item takes no part, `means` (n,)
-    and what a record of L items weighs, scale * L^-length."""
+    """A ridge regression of each item on the others; `diagonal` (n,) of P, 0 where an item takes no part, `means` (n,),
+    what a record of L items weighs, scale * L^-length, and `total`, what all weigh that are in the means."""
 
     diagonal: Floats
     means: Floats
     length: float
     scale: float
+    total: float = np.inf
 
     def unseen(self, removals: Removals) -> Floats:
         rest, target, rows = removals.rest, removals.target, np.arange(len(removals))
@@ -114,12 +117,19 @@ class Closed(Linear):
         y[own, rest.indices] += P[rest.indices]
         y[rows, target] += P[target]
         of_rest = np.bincount(own, y[own, rest.indices], minlength=len(rest)) - y @ m
+        of_all = of_rest + y[rows, target]
         w = self.scale * (rest.lengths + 1.0) ** -self.length
-        k = w / np.maximum(1 - w * (of_rest + y[rows, target]), LEAST)
-        ky = k.astype(np.float32)[:, None] * y
-        others = of_rest.astype(np.float32)[:, None] + m * y
+        moved = w / np.maximum(self.total - w, w)  # c
+        gone = (1 + moved) * w
+        k = gone / np.maximum(1 - gone * of_all, LEAST)
+        c, k, for_all = (each.astype(np.float32)[:, None] for each in (moved, k, of_rest + moved * of_all))
+        cd = np.tile(-m, (len(rest), 1))  # c d
+        cd[own, rest.indices] += 1
+        cd[rows, target] += 1
+        cd *= c
+        others = for_all + m * y - cd * y
         with np.errstate(invalid="ignore"):  # 0 / 0 where an item takes no part
-            without = m + (P * (scores - m) - ky * others) / (P + ky * y)
+            without = m - cd + (P * (scores - m + cd) - c * y - k * y * others) / (P + k * y * y)
         return np.where(P > 0, without, scores)
 
 

@@ -110,7 +110,8 @@ def _closed(name: str, baskets: Baskets, support: Support) -> Linear:
     diagonal[kept] = model.diagonal
     means[kept] = model.means
     scale = 1 / float((np.maximum(baskets.lengths, 1) ** -model.length).mean())
-    return Closed(model.c_, W, diagonal=diagonal, means=means, length=model.length, scale=scale)
+    total = float(len(baskets)) if model.centred else np.inf
+    return Closed(model.c_, W, diagonal=diagonal, means=means, length=model.length, scale=scale, total=total)
 
 
 def _least(B: Floats, together: csr_matrix) -> float:
