@@ -26,7 +26,7 @@ import cooccur
 from cooccur.models.base import Model
 from cooccur.training.checkpoint import Checkpoint, NetFile
 
-SPEC = "dem:hidden=16,rate=0.02,epochs=20,patience=20,start=both,pairs=counts"  # two nets of twenty epochs
+SPEC = "dem:hidden=16,rate=0.02,epochs=20,patience=20,start=both,pairs=counts,nets=1"  # two nets of twenty epochs
 
 
 def start(work: Callable[[], None]) -> int:

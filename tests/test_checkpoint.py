@@ -34,7 +34,7 @@ POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals and forks as
 RUN = [sys.executable, "-c", "import sys; from cooccur.cli import main; sys.exit(main())"]
 
 SPECS = [
-    "dem:hidden=16,rate=0.02,epochs=4,start=both,pairs=counts",  # two nets, and what they are assembled with
+    "dem:hidden=16,rate=0.02,epochs=4,start=both,pairs=counts,nets=1",  # two nets, and what they are assembled with
     "dem:hidden=8,start=free,epochs=4,pairs=no",
     "dem:hidden=8x4,pairs=learned,dropout=0.3,epochs=4",
     "dem:paper,hidden=8,epochs=4",

@@ -189,10 +189,8 @@ def test_the_best_epoch_is_kept() -> None:
 def test_very_many_records_and_items_learn_from_drawn_absent_items(monkeypatch: pytest.MonkeyPatch) -> None:
     train, _ = shop()
     drawn: list[int] = []
-    sample = EnergyLearner._sample
-    monkeypatch.setattr(
-        EnergyLearner, "_sample", lambda self, batch: (drawn.append(self.draws), sample(self, batch))[1]
-    )
+    step = EnergyLearner.step
+    monkeypatch.setattr(EnergyLearner, "step", lambda self, *given: (drawn.append(self.draws), step(self, *given))[1])
     monkeypatch.setattr(dem, "AFFORDABLE", 1e3)
     monkeypatch.setattr(dem, "DRAWN", 20)
     model = make_model("dem:hidden=16,pairs=no").fit(train)
