@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cooccur.baskets import Baskets
-from cooccur.models import make_model
+from cooccur.models import lrw, make_model
 from cooccur.models.base import Model
 from cooccur.models.lrw import _walk_over
 from cooccur.pairs import cooccurrence
@@ -125,9 +125,11 @@ def test_one_step_is_normcvg_by_edges() -> None:
     np.testing.assert_allclose(walk, graph, rtol=1e-6)
 
 
-def test_the_number_of_steps_is_chosen_by_held_out_records() -> None:
+@pytest.mark.parametrize("many_pairs", [False, True])
+def test_the_number_of_steps_is_chosen_by_held_out_records(many_pairs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two groups that overlap in nothing but chains: neighbours of neighbours are never asked for."""
     near = Baskets.from_lists([["a", "b"], ["c", "d"]] * 50)
+    monkeypatch.setattr(lrw, "expected_pairs", lambda baskets: 10**6 if many_pairs else 0)
     model = make_model("lrw").fit(near)
     assert model.steps_.tolist() == [1]  # type: ignore[attr-defined]
     assert model.complete(["a"], k=1).items == ["b"]

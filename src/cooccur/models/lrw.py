@@ -5,7 +5,8 @@
 C is symmetric, so P' = D P D^-1 and a step v P of many walkers is D P (v' / D): one pass over the rows of P for a block
 of records. Cost: the first step as in `cvg`; each further step 2 nnz(C) per record.
 The number of steps, if not given, is the best of 1 to 4 by Top@10 on records held out of the training records. There
-all the others V are at hand, and C = V'V - diag(n) is never made: a step is 2 nnz(V) per record, and D = V'(|v| - 1).
+all the others V are at hand, and where they hold less than C does it is never made: C = V'V - diag(n), so a step is
+2 nnz(V) per record, and D = V'(|v| - 1).
 """
 
 from __future__ import annotations
@@ -73,10 +74,14 @@ class Lrw(Model):
         learn, removals = hold_out(baskets, share=0.1, seed=self.random_state, at_most=1000)
         if not len(removals) or not learn.nnz:
             return 1
+        many_pairs = 2 * learn.nnz < expected_pairs(learn)
+        if not many_pairs:
+            self._count(learn)
         hits = np.zeros(4)
         for start in range(0, len(removals), WALKERS):
             part = removals[slice(start, start + WALKERS)]
-            for step, scores in enumerate(_walk_over(learn, part.rest, 4, self.total)):
+            walks = _walk_over(learn, part.rest, 4, self.total) if many_pairs else self._walk(part.rest, 4)
+            for step, scores in enumerate(walks):
                 ops.mask(scores, part.rest.indptr, part.rest.indices)
                 hits[step] += top_at(rank_block(scores, part), 10).sum()
             progress(min(1.0, (start + WALKERS) / len(removals)), "choosing the number of steps")
