@@ -48,14 +48,13 @@ class Batch:
         Items are dealt out so that neighbours in this order differ in work: a parallel loop that cuts it into equal
         runs gives every thread its share of the popular ones.
         """
-        order = np.argsort(self.indices, kind="stable")
-        items, counts = np.unique(self.indices, return_counts=True)
-        starts = np.concatenate(([0], np.cumsum(counts)))
+        starts, order = self.places
+        counts = np.diff(starts)
         rank = np.argsort(-counts, kind="stable")
         dealt = np.concatenate([rank[k::8] for k in range(8)])
         rows = self.rows[order]
         picked = np.concatenate([rows[starts[j] : starts[j + 1]] for j in dealt]) if len(dealt) else rows
-        return items[dealt].astype(np.int64), np.concatenate(([0], np.cumsum(counts[dealt]))), picked
+        return self.distinct[dealt], np.concatenate(([0], np.cumsum(counts[dealt]))), picked
 
 
 def record_weights(baskets: Baskets, power: float) -> npt.NDArray[np.float32]:

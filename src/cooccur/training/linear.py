@@ -15,8 +15,9 @@ A removal takes item t out of record x and leaves the rest r. With w the record'
                  s'(j) = m'_j + (P_jj (s_j(r) - m_j + c d_j) - c y_j - k y_j sum_{i != j} (r_i - m_i + c d_i) y_i)
                                 / (P_jj + k y_j^2)
 
-The bias of the counts and, where items are dropped, the ridge are taken as they are: they move by one record in all of
-them. So every training record can be asked what is missing from it, at a few passes over the items.
+The bias of the counts, the ridge, and the scale that makes the mean weight of a record one are taken as they are: they
+move by one record in all of them. So every training record can be asked what is missing from it, at a few passes over
+the items.
 """
 
 from __future__ import annotations

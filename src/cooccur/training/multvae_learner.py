@@ -3,7 +3,7 @@
     minimise sum_v w_v [ sum_{t in I_v} (ln sum_j e^y_j - y_t) + beta / 2 sum_d (u_d^2 + sigma_d^2 - ln sigma_d^2 - 1) ]
 
 y = b + R decoder(z). All by autograd, but that the input is never made dense: E's rows of the items that were not
-dropped are summed. Of very many items j some are drawn (`softmax.py`), u_j e^y_j for e^y_j, beside the record's own;
+dropped are summed. Of very many items j some are drawn (`samples.py`), u_j e^y_j for e^y_j, beside the record's own;
 a step then moves the rows of E and R that it has seen (`row_adam.py`).
 """
 

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from cooccur import kernels
 from cooccur.models.layers import Kind
 from cooccur.training.batches import Batch
 from cooccur.training.steps import gradient
@@ -76,8 +77,7 @@ class OneLayer:
     def _left_out(self, batch: Batch, starts: Ints, items: npt.NDArray[np.int32]) -> None:
         """h of each record without each of these items; where those of a record start, `starts` (B + 1,) tells."""
         E = self.E.detach().numpy()
-        self.sums = np.zeros((len(batch), E.shape[1]), dtype=E.dtype)
-        _sums(self.sums, E, batch.indptr, batch.indices)
+        self.sums = kernels.sum_rows(E, batch.indptr, batch.indices)
         lengths = np.diff(batch.indptr)
         scales = (np.maximum(some, 1.0) ** -self.kind.spread for some in (lengths, lengths - 1))
         self.whole, self.rest = (scale.astype(E.dtype) for scale in scales)
@@ -121,15 +121,6 @@ def quick_tanh(x: npt.NDArray[np.float32]) -> None:
             over = y * (f(2027025) + s * (f(270270) + s * (f(6930) + s * f(36))))
             t = over / (f(2027025) + s * (f(945945) + s * (f(51975) + s * (f(630) + s))))
             x[p, q] = (t + t) / (f(1) + t * t)
-
-
-@numba.njit(parallel=True, cache=True, nogil=True)
-def _sums(a: Floats, E: Floats, indptr: Ints, indices: npt.NDArray[np.int32]) -> None:
-    for r in numba.prange(len(a)):
-        for p in range(indptr[r], indptr[r + 1]):
-            i = indices[p]
-            for q in range(a.shape[1]):
-                a[r, q] += E[i, q]
 
 
 @numba.njit(parallel=True, cache=True, nogil=True)
