@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ from cooccur.models import make_model
 from cooccur.models.dem import Dem
 from cooccur.models.graph import LwCvg
 from cooccur.training import blend, rivals, support
-from cooccur.training.assemble import Net, _lifts, join
+from cooccur.training.assemble import Net, _lifts, join, mean_of
 from cooccur.training.loop import validate
 
 RANDOM = Baskets.from_matrix(np.random.default_rng(5).random((900, 30)) < 0.15)
@@ -101,6 +103,33 @@ def test_a_record_is_asked_about_the_strengths_of_samples_that_it_is_not_in(
     monkeypatch.setattr(blend, "_best", lambda *_: (bags, np.stack([first, ~first]).astype(np.int64)))
     stands = blend.strengths(parts, removals, unless=[0.0, 0.0, 1.0]).tolist() == [0, 0, 1]
     assert stands == own
+
+
+@pytest.mark.parametrize("share", [0.25, 1.0])
+def test_the_strengths_go_part_of_the_way_to_the_best(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both parts are as good alone; together they are better, and the best is half of each."""
+    parts, removals = drawn(600, 50, 0, (3.0, 3.0))
+    half = np.full((blend.BAGS, 2), 0.5)
+    monkeypatch.setattr(blend, "_best", lambda *_: (half, np.zeros((blend.BAGS, 600), dtype=np.int64)))
+    monkeypatch.setattr(blend, "_trust", lambda gains: share)
+    whole = blend.strengths(parts, removals)
+    parts, removals = drawn(600, 50, 0, (3.0, 3.0))
+    a = blend.strengths(parts, removals, unless=[0.0, 1.0])
+    np.testing.assert_allclose(a / whole, [share, 2 - share], rtol=1e-6)
+
+
+def test_the_mean_of_nets_says_what_they_say_on_average() -> None:
+    model = make_model("dem:hidden=4x3,epochs=1,pairs=no,start=calm,nets=1").fit(RANDOM)
+    rng, learned = np.random.default_rng(2), Net.of(model)
+    nets = [
+        replace(learned, R=rng.normal(size=model.R_.shape), layers=rng.normal(size=model.layers_.shape))
+        for _ in range(3)
+    ]
+    said = []
+    for net in (*nets, mean_of(nets)):
+        net.to(model)
+        said.append(model._scores(RANDOM[:9]))
+    np.testing.assert_allclose(said[3], np.mean(said[:3], axis=0), rtol=1e-4, atol=1e-5)
 
 
 def test_nets_without_a_record_to_ask_are_left_out() -> None:

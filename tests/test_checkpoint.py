@@ -25,6 +25,7 @@ from cooccur.models import make_model
 from cooccur.models.base import Model
 from cooccur.storage import load
 from cooccur.synthetic import planted_shop
+from cooccur.training import checkpoint as checkpoint_module
 from cooccur.training.batches import batches, record_weights
 from cooccur.training.checkpoint import Checkpoint
 from cooccur.training.energy_learner import EnergyLearner
@@ -35,7 +36,7 @@ RUN = [sys.executable, "-c", "import sys; from cooccur.cli import main; sys.exit
 
 SPECS = [
     "dem:hidden=16,rate=0.02,epochs=4,start=both,pairs=counts,nets=1",  # two nets, and what they are assembled with
-    "dem:hidden=8,start=free,epochs=4,pairs=no",
+    "dem:hidden=8,start=free,epochs=4,pairs=no,nets=2",
     "dem:hidden=8x4,pairs=learned,dropout=0.3,epochs=4",
     "dem:paper,hidden=8,epochs=4",
     "fvbm:tied=yes,prior=counts,pair_decay=0.1,epochs=4,criterion=likelihood",
@@ -192,6 +193,13 @@ def test_an_unfinished_fit_is_not_overwritten(tmp_path: Path) -> None:
         Checkpoint(tmp_path).__enter__()
     assert (tmp_path / "net0.safetensors").read_bytes() == before
     assert_same(resumed("fvbm:epochs=3", tmp_path), whole("fvbm:epochs=3"))  # the lock is free
+
+
+def test_a_checkpoint_of_another_form_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped("dae:hidden=4,epochs=3", tmp_path, epoch=2)
+    monkeypatch.setattr(checkpoint_module, "FORM", checkpoint_module.FORM + 1)
+    with pytest.raises(CooccurError, match="checkpoint form = 2 there, 3 here"):
+        resumed("dae:hidden=4,epochs=3", tmp_path)
 
 
 def test_a_checkpoint_of_another_fit_is_refused(tmp_path: Path) -> None:

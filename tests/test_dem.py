@@ -88,7 +88,7 @@ def test_log_odds_of_a_records_own_items_leave_it_out() -> None:
     "spec",
     ["fvbm", "fvbm:tied=yes", "fvbm:pair_decay=0.1", "fvbm:prior=counts,pair_decay=0.1", "dem:hidden=6x4,pairs=learned",
      "dem:hidden=6,negatives=5,pairs=learned", "dem:hidden=6,optimiser=sgd,pairs=learned", "dem:hidden=6,dropout=0.3",
-     "dem:star", "dem:paper", "dem:hidden=6,start=free",
+     "dem:star", "dem:paper", "dem:hidden=6,start=free", "dem:hidden=6,pairs=no,negatives=5",
      "dem:hidden=6,start=free,negatives=9"],
 )  # fmt: skip
 def test_the_portable_path_gives_the_same_numbers(spec: str) -> None:
@@ -108,6 +108,8 @@ def test_the_portable_path_gives_the_same_numbers(spec: str) -> None:
             total += learner.step(Batch(part.indptr, part.indices, rates), 1.0)
         losses.append(total)
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+    for learner in learners:
+        learner.settled()
     one, two = (learner.learned() for learner in learners)
     for name, values in one.items():
         np.testing.assert_allclose(values, two[name], rtol=2e-3, atol=2e-4, err_msg=name)
@@ -200,6 +202,17 @@ def test_very_many_records_and_items_learn_from_drawn_absent_items(monkeypatch: 
     drawn.clear()
     make_model("dem:hidden=16,pairs=no,negatives=0,epochs=2").fit(train)
     assert set(drawn) == {0}  # all of them, where that was asked for
+
+
+@pytest.mark.parametrize("spec", ["dem:hidden=8x4", "dem:hidden=8,dropout=0.2", "dem:hidden=8,start=free"])
+def test_a_batch_of_empty_records_alone(spec: str) -> None:
+    """They have no item to leave out, but all are absent; and a model is asked about no record at all."""
+    model = make_model(f"{spec},epochs=2,batch=1,pairs=no").fit([["a", "b"], ["b", "c"], ["a", "c"], []] * 100)
+    before = model.b_.copy()
+    model.partial_fit([[]])
+    assert np.isfinite(model.b_).all()
+    assert (model.b_ < before).all()
+    assert model.scores([]).shape == (0, 3)
 
 
 @pytest.mark.parametrize("records", [1, dem.FEWEST - 1, dem.FEWEST, 60, 200])

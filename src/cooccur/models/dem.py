@@ -5,7 +5,7 @@
 
 L is the number of items summed, E_i column i of the paper's W1, and R_t its R1_t .. Rk_t side by side. Without hidden
 layers it is the FVBM with untied pairs; without b and R0 it is the paper's DEM*. Learned by pseudo-likelihood, see
-`training/likelihood.py`. The hidden units come from nets that learn by themselves, up to three kinds and two of each:
+`training/likelihood.py`. The hidden units come from nets that learn by themselves, up to three kinds, `nets` of each:
 calm and bold ones with f = tanh and spread = 1/2, free ones with f = relu and spread = 0, see `training/missing.py`.
 R0 lives on pairs that occur together in the training records, see `training/support.py`.
 """
@@ -84,7 +84,7 @@ class Dem(PseudoLikelihood):
     )
     start: str = parameter(
         "all", "how the hidden layers start: calm, almost linear; bold, quick to see combinations; free, relu units "
-        "that learn which item is missing; both: a calm and a bold net; all: a net each",
+        "that learn which item is missing; both: calm and bold nets; all: nets of each kind",
         choices=("all", "both", "calm", "bold", "free"),
     )  # fmt: skip
     nets: int = parameter(2, "how many nets of each start; their mean is steadier than one", low=1)
@@ -120,9 +120,11 @@ class Dem(PseudoLikelihood):
         from cooccur.models.ease import Ease
         from cooccur.models.links import BYTES_A_LINK
 
+        nets = self.nets * len(SEVERAL.get(self.start, (self.start,)))  # each is kept, and then joined to the others
+        joined = 8 * nets * self._weights_an_item(baskets.n_items) * baskets.n_items
         closed = Ease().estimate(baskets) if self.pairs in ("auto", "closed") else 0
         linked = BYTES_A_LINK * baskets.nnz if self.names and self.pairs == "auto" and not baskets.numbered else 0
-        return super().estimate(baskets) + closed + linked
+        return super().estimate(baskets) + joined + closed + linked
 
     def _terms(self) -> Terms:
         learned, start = self.pairs == "learned" or self._too_few, STARTS[self._start]
@@ -202,7 +204,7 @@ class Dem(PseudoLikelihood):
         epochs, schedule = self.epochs, self.schedule
         self._drawn = 0
         if epochs * len(learn) * learn.n_items > AFFORDABLE and schedule == "plateau":
-            # few epochs of one net, whose rate falls to the end of them
+            # few epochs of one kind of net, whose rate falls to the end of them
             epochs, schedule, starts, self._drawn = min(epochs, FEW_EPOCHS), "linear", starts[:1], DRAWN
         learned: dict[str, list[Net]] = {}
         stopped = None
@@ -220,4 +222,5 @@ class Dem(PseudoLikelihood):
             self.history_.stopped = stopped = stopped or self.history_.stopped
             if self.history_.interrupted:
                 break
-        assemble(self, [mean_of(alike) for alike in learned.values()], baskets, removals, progress)
+        means = [mean_of(learned.pop(start)) for start in list(learned)]  # the single nets go
+        assemble(self, means, baskets, removals, progress)

@@ -61,7 +61,8 @@ def spread_out(sums: Floats, lengths: npt.NDArray[np.int64], kinds: Sequence[Kin
     """
     L = np.maximum(lengths, 1).astype(np.float32)[:, None]
     powers = L ** np.array([kind.spread for kind in kinds], dtype=np.float32)
-    return (sums.reshape(len(sums), len(kinds), -1) / powers[:, :, None]).reshape(sums.shape)
+    of_nets = sums.reshape(len(sums), len(kinds), sums.shape[1] // len(kinds))
+    return (of_nets / powers[:, :, None]).reshape(sums.shape)
 
 
 def activations(

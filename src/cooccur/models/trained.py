@@ -76,7 +76,7 @@ class Trained(Model):
 
     @abstractmethod
     def _keep(self, learner: Learner) -> None:
-        """Copy what was learned into the model's arrays."""
+        """Copy what was learned, and is settled, into the model's arrays."""
 
     def fit(
         self, baskets: Any, *, progress: Progress = silent, callbacks: Callbacks = (),
@@ -137,17 +137,21 @@ class Trained(Model):
         with enough_for(size * learn.n_items):
             learner = self._learner(learn, fresh, progress)
 
-            def scores(baskets: Baskets) -> Floats:
+            def keep() -> None:
+                learner.settled()
                 self._keep(learner)
+
+            def scores(baskets: Baskets) -> Floats:
+                keep()
                 return self._scores(baskets)
 
             def likelihood() -> float:
-                self._keep(learner)
+                keep()
                 return float(log_likelihood(held).mean())  # type: ignore[misc]
 
             chooses = likelihood if self.criterion == "likelihood" else None
             self.history_ = train(learner, learn, plan, scores, removals, progress, callbacks, chooses, file)
-        self._keep(learner)
+            keep()
         if self.history_.stopped:
             kept = f"the training has ended and epoch {self.history_.best} is kept"
             warnings.warn(f"{self.history_.stopped}; {kept}", RuntimeWarning, stacklevel=2)

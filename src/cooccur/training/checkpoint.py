@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
+FORM = 2  # of what a learner keeps (`Learner.state`): raise it when that changes, and older checkpoints are refused
+
 
 class Checkpoint:
     """A folder for the checkpoints of one fit, written after each `every` epochs; `resume` goes on with what is there.
@@ -99,7 +101,8 @@ class Checkpoint:
             raise ParameterError(
                 "a checkpoint that is not held; write `with Checkpoint(...) as checkpoint:` around fit"
             )
-        key = {"model": model.name, "data": model.fingerprint_, "cooccur": version("cooccur"), **model.get_params()}
+        made = {"cooccur": version("cooccur"), "checkpoint form": FORM}
+        key = {"model": model.name, "data": model.fingerprint_, **made, **model.get_params()}
         self._nets.append(NetFile(self.folder / f"net{number}.safetensors", key, self.every))
         return self._nets[-1]
 

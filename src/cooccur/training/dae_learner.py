@@ -107,12 +107,13 @@ class DaeLearner(Learner):
                 tensor.copy_(torch.tensor(array.reshape(tensor.shape)))  # the arrays of a loaded model are read-only
         for part in (E, *self.inner):
             part.requires_grad_()
-        # E moves in units of its first size: the longer the records, the more a step of it moves the hidden layer
         self.draws = model.negatives if 0 < model.negatives < n else 0
-        self.by_rows = [RowAdam(E, model.rate * spread), RowAdam(R, model.rate)] if self.draws else []
-        groups = [{"params": [E], "lr": model.rate * spread}, {"params": [R, *self.inner, b]}]
+        # E moves in units of its first size: the longer the records, the more a step of it moves the hidden layer
+        rate_E, groups = model.rate * spread, [{"params": [*self.inner, b]}]
         if self.draws:
-            groups = [{"params": [*self.inner, b]}]
+            self.by_rows = [RowAdam(E, rate_E), RowAdam(R, model.rate)]
+        else:
+            groups += [{"params": [R]}, {"params": [E], "lr": rate_E}]
         self.optimiser = torch.optim.Adam(groups, lr=model.rate, fused=True)
 
     def step(self, batch: Batch, rate: float) -> float:

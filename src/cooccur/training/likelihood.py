@@ -149,7 +149,9 @@ class Energy:
         """Sums over so many items that are left by dropout and stand for all of them, over L^spread."""
         spread = torch.tensor([kind.spread for kind in self.kinds], dtype=self.dtype, device=self.device)
         powers = lengths.clamp(min=1)[:, None] ** spread * (1 - self.dropout) ** (1 - spread)
-        return (sums.view(len(sums), len(self.kinds), -1) / powers[:, :, None]).view_as(sums)
+        return (sums.view(len(sums), len(self.kinds), sums.shape[1] // len(self.kinds)) / powers[:, :, None]).view_as(
+            sums
+        )
 
     def _deltas(
         self, z: torch.Tensor, z_own: torch.Tensor, batch: Batch, rows: torch.Tensor, sample: Sample | None
