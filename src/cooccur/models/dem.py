@@ -58,7 +58,7 @@ class Dem(PseudoLikelihood):
         "star": {"bias": False, "pairs": "no", "start": "calm", "nets": 1},
         "paper": {
             "pairs": "learned", "units": "sigmoid", "spread": 0.0, "optimiser": "sgd", "sampling": "unweighted",
-            "negatives": 300, "schedule": "constant", "batch": 16, "rate": 0.05, "pair_rate": 0.1,
+            "negatives": 300, "schedule": "constant", "patience": 10, "batch": 16, "rate": 0.05, "pair_rate": 0.1,
         },
     }  # fmt: skip
 
