@@ -69,10 +69,10 @@ class Energy:
     @cached_property
     def by_hand(self) -> OneLayer | None:
         """Where there is one layer of units that are alike, autograd is not needed."""
-        alike = len(self.layers) == 1 and len(self.kinds) == 1 and not (self.dropout or self.portable)
+        alike = len(self.layers) == 1 and len(self.kinds) == 1 and not self.portable
         if not alike or self.E is None or self.R is None:
             return None
-        return OneLayer(self.E, self.layers[0][1], self.R, self.kinds[0])
+        return OneLayer(self.E, self.layers[0][1], self.R, self.kinds[0], self.dropout)
 
     def hidden(self, a: torch.Tensor) -> torch.Tensor:
         """(rows, H) all hidden layers side by side, from the summed inputs a (rows, h_1)."""
@@ -105,7 +105,7 @@ class Energy:
             with torch.no_grad():
                 R = self.R if chosen is None else self.R[chosen]
             if layer is not None:
-                H, own = layer.forward(batch)
+                H, own = layer.forward(batch, self.kept(len(indices)))
                 z_own += own
             else:
                 H, H_own = (self.hidden(a) for a in self.inputs(batch, indices, rows))
@@ -129,16 +129,21 @@ class Energy:
     def _tensor(self, array: npt.NDArray[Any]) -> torch.Tensor:
         return torch.from_numpy(array).to(self.device)
 
+    def kept(self, occurrences: int) -> npt.NDArray[np.bool_]:
+        """(P,) which of so many dropout leaves in the input, drawn anew at each call."""
+        if not self.dropout:
+            return np.ones(occurrences, dtype=np.bool_)
+        return np.asarray(torch.rand(occurrences, generator=self.generator).numpy() >= self.dropout)
+
     def inputs(
         self, batch: Batch, indices: torch.Tensor, rows: torch.Tensor, places: slice | torch.Tensor = slice(None)
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """What the hidden layers see of each record (B, h_1), and of the records without one item, for the occurrences
         at these `places` (P, h_1)."""
         assert self.E is not None
+        keep = self._tensor(self.kept(len(indices))).to(self.dtype)
         kept = rows_of(self.E, indices)
-        keep = torch.ones(len(indices), dtype=self.dtype, device=self.device)
         if self.dropout:
-            keep = (torch.rand(len(indices), generator=self.generator) >= self.dropout).to(self.device, self.dtype)
             kept = kept * keep[:, None]
         a = torch.zeros((len(batch), self.E.shape[1]), dtype=self.dtype, device=self.device).index_add(0, rows, kept)
         L = torch.zeros(len(batch), dtype=self.dtype, device=self.device).index_add_(0, rows, keep)

@@ -35,7 +35,7 @@ def gradients(energy: Energy, batch: Batch, left_out: npt.NDArray[np.int64], sam
     )
     weights, layer = weights.to(energy.dtype), energy.by_hand
     if layer is not None:
-        H = layer.ask(batch, left_out)
+        H = layer.ask(batch, left_out, energy.kept(len(indices)))
     else:
         H = energy.hidden(energy.inputs(batch, indices, rows, places)[1])
     with torch.no_grad():

@@ -1,11 +1,12 @@
 """One hidden layer of which records are asked without one of their items, forward and back without autograd.
 
-    x_p = c_r (a_r - E_i) + B        h_p = f(x_p)        a_r = sum_{j in I_r} E_j
+    x_p = c_p (a_r - k_p E_i) + B        h_p = f(x_p)        a_r = sum_{j in I_r} k_j E_j
 
-for the occurrence p of item i in record r; c_r is one over the power of the length. With h'_p the slope by h_p of what
-is minimised, and a'_r what has come back to a_r so far from the whole record:
+for the occurrence p of item i in record r. k is 0 where dropout took it from the input, else 1; c_p is one over the
+power of the length that is left. With h'_p the slope by h_p of what is minimised, and a'_r what has come back to a_r so
+far from the whole record:
 
-    g_p = h'_p o f'(x_p)      B' += g_p      a'_r += c_r g_p      E'_i -= c_r g_p      E'_j += a'_r for all j in I_r
+    g_p = h'_p o f'(x_p)    B' += g_p    a'_r += c_p g_p    E'_i -= k_p c_p g_p    E'_j += k_j a'_r for all j in I_r
 
 In the pseudo-likelihood z_p = R_i . h_p of all occurrences is asked for: with d_p the slope by z_p, h'_p = d_p R_i and
 R'_i += d_p h_p. There are as many h_p as occurrences, each of all units. Autograd would make a dozen arrays of that
@@ -32,6 +33,7 @@ from cooccur.training.steps import gradient
 
 Floats = npt.NDArray[np.floating[Any]]
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 UNITS = ("tanh", "sigmoid", "relu")
 
 
@@ -43,11 +45,13 @@ class OneLayer:
     B: torch.Tensor
     R: torch.Tensor
     kind: Kind
+    dropout: float = 0.0
     _memory: torch.Tensor = field(default_factory=lambda: torch.empty(0))
 
-    def forward(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-        """(B, h) the units of whole records, and (P,) z of each occurrence. `backward` goes on from here."""
-        self._left_out(batch, batch.indptr, batch.indices)
+    def forward(self, batch: Batch, keep: Bools) -> tuple[torch.Tensor, torch.Tensor]:
+        """(B, h) the units of whole records, and (P,) z of each occurrence, of which those to `keep` (P,) are in the
+        input. `backward` goes on from here."""
+        self._left_out(batch, batch.indptr, slice(None), keep)
         self.H = self._f(torch.from_numpy(self.sums * self.whole[:, None] + self.B.detach().numpy()))
         return self.H, torch.from_numpy(_dots(self.own.numpy(), self.R.detach().numpy(), batch.indices))
 
@@ -57,42 +61,45 @@ class OneLayer:
         own, (starts, places) = self.own.numpy(), batch.places
         _down_outputs(
             own, gradient(self.R).numpy(), gradient(self.E).numpy(), self.R.detach().numpy(), down.numpy(), self.rest,
-            UNITS.index(self.kind.units), batch.rows, batch.distinct, starts, places,
+            self.keep, UNITS.index(self.kind.units), batch.rows, batch.distinct, starts, places,
         )  # fmt: skip
-        self._down_sums(batch, batch.indptr, down_x)
+        self._down_sums(batch, batch.indptr, slice(None), down_x)
 
-    def ask(self, batch: Batch, left_out: Ints) -> torch.Tensor:
+    def ask(self, batch: Batch, left_out: Ints, keep: Bools) -> torch.Tensor:
         """(p, h) the units of records without the occurrence at each of these ascending places. `answer` goes on."""
-        self._left_out(batch, np.searchsorted(left_out, batch.indptr), batch.indices[left_out])
+        self._left_out(batch, np.searchsorted(left_out, batch.indptr), left_out, keep)
         return self.own
 
     def answer(self, batch: Batch, left_out: Ints, down: torch.Tensor) -> None:
         """Add to `.grad` of E and B: the slopes by what `ask` said."""
         g = torch.mul(down, self._slope(self.own), out=self.own)
-        scale = torch.from_numpy(self.rest[batch.rows[left_out]])
+        scale = torch.from_numpy(self.rest[batch.rows[left_out]] * self.keep[left_out])
         items = torch.from_numpy(batch.indices[left_out].astype(np.int64))
         gradient(self.E).index_add_(0, items, g * scale[:, None], alpha=-1)
-        self._down_sums(batch, np.searchsorted(left_out, batch.indptr), np.zeros_like(self.sums))
+        self._down_sums(batch, np.searchsorted(left_out, batch.indptr), left_out, np.zeros_like(self.sums))
 
-    def _left_out(self, batch: Batch, starts: Ints, items: npt.NDArray[np.int32]) -> None:
-        """h of each record without each of these items; where those of a record start, `starts` (B + 1,) tells."""
-        E = self.E.detach().numpy()
-        self.sums = kernels.sum_rows(E, batch.indptr, batch.indices)
-        lengths = np.diff(batch.indptr)
-        scales = (np.maximum(some, 1.0) ** -self.kind.spread for some in (lengths, lengths - 1))
+    def _left_out(self, batch: Batch, starts: Ints, places: slice | Ints, keep: Bools) -> None:
+        """h of each record without the occurrence at each of these `places`; where those of a record start, `starts`
+        (B + 1,) tells."""
+        E, items, self.keep = self.E.detach().numpy(), batch.indices[places], keep
+        indptr = np.append(0, np.cumsum(keep))[batch.indptr]
+        self.sums, lengths = kernels.sum_rows(E, indptr, batch.indices[keep]), np.diff(indptr)
+        for_all = (1 - self.dropout) ** (self.kind.spread - 1)  # those that are left stand for all
+        scales = (for_all * np.maximum(some, 1.0) ** -self.kind.spread for some in (lengths, lengths - 1))
         self.whole, self.rest = (scale.astype(E.dtype) for scale in scales)
         size = len(items) * E.shape[1]
         if self._memory.numel() < size:
             self._memory = torch.empty(size, dtype=self.E.dtype)
         self.own = self._memory[:size].view(-1, E.shape[1])
-        _left_out(self.own.numpy(), self.sums, E, self.B.detach().numpy(), self.rest, starts, items)
+        B = self.B.detach().numpy()
+        _left_out(self.own.numpy(), self.sums, E, B, self.whole, self.rest, keep[places], starts, items)
         self._f(self.own)
 
-    def _down_sums(self, batch: Batch, starts: Ints, down_x: Floats) -> None:
+    def _down_sums(self, batch: Batch, starts: Ints, places: slice | Ints, down_x: Floats) -> None:
         """From g, and the slope by x of whole records, to B and to E by way of the sums."""
         down_a, down_B = down_x * self.whole[:, None], np.zeros_like(down_x)
-        _down_sums(down_a, down_B, self.own.numpy(), self.rest, starts)
-        _down_inputs(gradient(self.E).numpy(), down_a, batch.rows, batch.distinct, *batch.places)
+        _down_sums(down_a, down_B, self.own.numpy(), self.whole, self.rest, self.keep[places], starts)
+        _down_inputs(gradient(self.E).numpy(), down_a, self.keep, batch.rows, batch.distinct, *batch.places)
         gradient(self.B).add_(torch.from_numpy((down_x + down_B).sum(axis=0)))
 
     def _f(self, x: torch.Tensor) -> torch.Tensor:
@@ -125,13 +132,18 @@ def quick_tanh(x: npt.NDArray[np.float32]) -> None:
 
 @numba.njit(parallel=True, cache=True, nogil=True)
 def _left_out(
-    x: Floats, a: Floats, E: Floats, B: Floats, scale: Floats, starts: Ints, items: npt.NDArray[np.int32]
-) -> None:
+    x: Floats, a: Floats, E: Floats, B: Floats, whole: Floats, rest: Floats, keep: Bools, starts: Ints,
+    items: npt.NDArray[np.int32],
+) -> None:  # fmt: skip
     for r in numba.prange(len(a)):
         for p in range(starts[r], starts[r + 1]):
             i = items[p]
-            for q in range(x.shape[1]):
-                x[p, q] = scale[r] * (a[r, q] - E[i, q]) + B[q]
+            if keep[p]:
+                for q in range(x.shape[1]):
+                    x[p, q] = rest[r] * (a[r, q] - E[i, q]) + B[q]
+            else:
+                for q in range(x.shape[1]):
+                    x[p, q] = whole[r] * a[r, q] + B[q]
 
 
 @numba.njit(parallel=True, cache=True, nogil=True, fastmath={"reassoc"})
@@ -147,16 +159,16 @@ def _dots(h: Floats, R: Floats, indices: npt.NDArray[np.int32]) -> Floats:
 
 @numba.njit(parallel=True, cache=True, nogil=True)
 def _down_outputs(
-    h: Floats, down_R: Floats, down_E: Floats, R: Floats, down: Floats, scale: Floats, f: int, rows: Ints, items: Ints,
-    starts: Ints, places: Ints,
+    h: Floats, down_R: Floats, down_E: Floats, R: Floats, down: Floats, rest: Floats, keep: Bools, f: int, rows: Ints,
+    items: Ints, starts: Ints, places: Ints,
 ) -> None:  # fmt: skip
-    """R'_i += d_p h_p, E'_i -= c_r g_p, and g_p in place of h_p."""
+    """R'_i += d_p h_p, E'_i -= k_p c_p g_p, and g_p in place of h_p."""
     one = h.dtype.type(1)
     for j in numba.prange(len(items)):
         i = items[j]
         for k in range(starts[j], starts[j + 1]):
             p = places[k]
-            d, c = down[p], scale[rows[p]]
+            d, c = down[p], rest[rows[p]] * keep[p]
             for q in range(h.shape[1]):
                 unit = h[p, q]
                 slope = one - unit * unit if f == 0 else unit * (one - unit) if f == 1 else h.dtype.type(unit > 0)
@@ -167,20 +179,29 @@ def _down_outputs(
 
 
 @numba.njit(parallel=True, cache=True, nogil=True)
-def _down_sums(down_a: Floats, down_B: Floats, g: Floats, scale: Floats, starts: Ints) -> None:
+def _down_sums(
+    down_a: Floats, down_B: Floats, g: Floats, whole: Floats, rest: Floats, keep: Bools, starts: Ints
+) -> None:  # fmt: skip
     for r in numba.prange(len(down_a)):
-        for p in range(starts[r], starts[r + 1]):
+        for kept, scale in ((True, rest[r]), (False, whole[r])):
+            part = np.zeros_like(down_B[r])
+            for p in range(starts[r], starts[r + 1]):
+                if keep[p] == kept:
+                    for q in range(g.shape[1]):
+                        part[q] += g[p, q]
             for q in range(g.shape[1]):
-                down_B[r, q] += g[p, q]
-        for q in range(g.shape[1]):
-            down_a[r, q] += scale[r] * down_B[r, q]
+                down_B[r, q] += part[q]
+                down_a[r, q] += scale * part[q]
 
 
 @numba.njit(parallel=True, cache=True, nogil=True)
-def _down_inputs(down_E: Floats, down_a: Floats, rows: Ints, items: Ints, starts: Ints, places: Ints) -> None:
+def _down_inputs(
+    down_E: Floats, down_a: Floats, keep: Bools, rows: Ints, items: Ints, starts: Ints, places: Ints
+) -> None:  # fmt: skip
     for j in numba.prange(len(items)):
         i = items[j]
         for k in range(starts[j], starts[j + 1]):
             r = rows[places[k]]
-            for q in range(down_E.shape[1]):
-                down_E[i, q] += down_a[r, q]
+            if keep[places[k]]:
+                for q in range(down_E.shape[1]):
+                    down_E[i, q] += down_a[r, q]
