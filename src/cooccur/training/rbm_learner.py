@@ -4,7 +4,8 @@
 
 The second mean is that of chains after k Gibbs steps v -> h -> v, both halves drawn: chains that start at the batch's
 records (CD-k), or that go on from the last step (persistent). As k grows it tends to the exact gradient. A drawn v is
-kept as a list of items, as records are; only its probabilities given h and the random numbers are dense (N, B).
+kept as a list of items, as records are; only its probabilities given h and the random numbers are dense, for `CHUNK`
+items at a time.
 Cost a record and Gibbs step: N H multiply-adds, N sigmoids and N random numbers.
 """
 
@@ -25,6 +26,8 @@ from cooccur.training.steps import descend, gradient
 
 if TYPE_CHECKING:
     from cooccur.models.rbm import Rbm
+
+CHUNK = 1024  # items drawn at once: what is dense stays in the cache, and no step waits for fresh memory
 
 
 class Visible(NamedTuple):
@@ -101,10 +104,14 @@ class RbmLearner(Learner):
 
     def gibbs(self, v: Visible) -> Visible:
         """Draw h given v, then v given h."""
-        h = self._draw(torch.sigmoid(self.hidden_input(v)))
-        q = torch.addmm(self.b[:, None], self.W, h.T.to(self.W.dtype)).sigmoid_()  # (N, B): faster than (B, N)
-        on = torch.from_numpy(np.flatnonzero(self._draw(q).numpy()))  # so is numpy here
-        return Visible(on // v.records, on % v.records, v.records)
+        h = self._draw(torch.sigmoid(self.hidden_input(v))).T.to(self.W.dtype)
+        on = []
+        for first in range(0, len(self.b), CHUNK):
+            some = slice(first, first + CHUNK)
+            q = torch.addmm(self.b[some, None], self.W[some], h).sigmoid_()  # (items, B): faster than (B, items)
+            on.append(np.flatnonzero(self._draw(q).numpy()) + first * v.records)  # so is numpy here
+        places = torch.from_numpy(np.concatenate(on))
+        return Visible(places // v.records, places % v.records, v.records)
 
     def _draw(self, p: torch.Tensor) -> torch.Tensor:
         """1 with probability p."""
