@@ -345,7 +345,7 @@ def test_a_nightly_job_is_told_to_end(baskets_file: str, tmp_path: Path, capsys:
             assert "another fit is at work there; wait for its end or choose another folder" in capsys.readouterr().err
             process.terminate()
             process.send_signal(signal.SIGCONT)
-            process.communicate(timeout=60)
+            process.communicate(timeout=300)
         finally:
             process.kill()
     assert process.returncode == -signal.SIGTERM

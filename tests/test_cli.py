@@ -59,7 +59,7 @@ def no_data(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(*arguments: str, text: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*RUN, *arguments], input=text, capture_output=True, encoding="utf-8", timeout=120,
+        [*RUN, *arguments], input=text, capture_output=True, encoding="utf-8", timeout=300,
         env={**os.environ, "PYTHONUTF8": "1", **environment},
     )  # fmt: skip
 
@@ -109,7 +109,7 @@ def test_help_imports_nothing_heavy() -> None:
         f"codes = [main(arguments) for arguments in {commands!r}]\n"
         f"print(codes, [name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.stderr == "[0, 0, 0, 0, 0, 0] []\n"
     assert done.stdout.count("Usage: cooccur [OPTIONS] COMMAND") == 2
     assert f"cooccur {cooccur.__version__}\n" in done.stdout
@@ -211,7 +211,7 @@ def test_control_c() -> None:
         assert process.stderr is not None
         assert process.stderr.readline().startswith("read as lines")  # by now it works
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
     assert (process.returncode, out) == (130, "")
     assert err.splitlines()[-1] == "interrupted"
     assert "Traceback" not in err
@@ -223,7 +223,7 @@ def test_the_reader_has_gone(arguments: list[str]) -> None:
     """As `| head -1`, but the reader is gone for certain before the first word."""
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run([*RUN, *arguments], stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60)
+    done = subprocess.run([*RUN, *arguments], stdout=writer, stderr=subprocess.PIPE, text=True, timeout=300)
     os.close(writer)
     assert done.returncode == 141
     assert all(told.startswith(("read as", "left out", "note")) for told in done.stderr.splitlines())

@@ -65,7 +65,7 @@ def serving(app: Any) -> Iterator[str]:
         origin = f"http://127.0.0.1:{free.getsockname()[1]}"
         try:
             for _ in range(600):
-                with suppress(OSError), urllib.request.urlopen(f"{origin}/readyz", timeout=60):
+                with suppress(OSError), urllib.request.urlopen(f"{origin}/readyz", timeout=300):
                     break  # the model is loaded; until then it is 503, an HTTPError, which is an OSError
                 time.sleep(0.1)
             yield origin

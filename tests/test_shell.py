@@ -38,7 +38,7 @@ def shell(file: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
 
 def test_lines_from_a_pipe(file: Path) -> None:
     lines = "pasta sauce\nSPAGHETTI no. 5\n\nwhy 1\n-pasta sauce\nundo\nclear\nquit\nnever reached\n"
-    done = subprocess.run([*RUN, str(file), "-k", "2"], input=lines, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*RUN, str(file), "-k", "2"], input=lines, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
     out = done.stdout.splitlines()
     assert [line for line in out if line.startswith("basket")] == [
@@ -52,7 +52,7 @@ def test_lines_from_a_pipe(file: Path) -> None:
 
 
 def test_a_script_learns_of_a_bad_line_and_goes_on(file: Path) -> None:
-    done = subprocess.run([*RUN, str(file)], input="zzzz\npasta\n", capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*RUN, str(file)], input="zzzz\npasta\n", capture_output=True, text=True, timeout=300)
     assert done.returncode == 2
     assert done.stderr == "error: unknown item 'zzzz'; the model was not trained on it\n"
     assert done.stdout.startswith("basket: Spaghetti No. 5\n")

@@ -285,7 +285,7 @@ KILLED = """
 def test_killed_and_resumed_is_the_same_search(shop: Baskets, tmp_path: Path, where: str, kept: int) -> None:
     path = tmp_path / "study.db"
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(KILLED), where, str(path)], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", textwrap.dedent(KILLED), where, str(path)], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == -signal.SIGKILL, done.stderr
     if where == "write":  # it was in the middle: there is something to roll back
