@@ -12,6 +12,7 @@ import torch
 from contract import Contract
 from cooccur.baskets import Baskets
 from cooccur.models.rbm import Rbm, log_products
+from cooccur.training import rbm_learner
 from cooccur.training.batches import Batch
 from cooccur.training.rbm_learner import RbmLearner, Visible
 
@@ -193,3 +194,18 @@ def test_decay_keeps_the_weights_small() -> None:
     baskets = Baskets.from_matrix(records(300)[0])
     free, held = (Rbm(hidden=4, epochs=60, decay=decay).fit(baskets) for decay in (0.0, 0.5))
     assert np.abs(held.W_).mean() < 0.5 * np.abs(free.W_).mean()
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 1024])
+def test_items_drawn_in_pieces_keep_their_numbers(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With biases that leave no doubt, what is drawn is known, however the items are cut into pieces."""
+    monkeypatch.setattr(rbm_learner, "CHUNK", chunk)
+    made = RbmLearner(Rbm(hidden=2), Baskets.from_matrix(STATES[1:]), fresh=True)
+    there = np.arange(len(made.b)) % 3 != 1
+    with torch.no_grad():
+        made.W.zero_()
+        made.b.copy_(torch.from_numpy(np.where(there, 50.0, -50.0)))
+    drawn = made.gibbs(Visible(torch.tensor([0, 1]), torch.tensor([0, 3]), 4))
+    found = np.zeros((4, len(there)), dtype=bool)
+    found[drawn.rows.numpy(), drawn.items.numpy()] = True
+    np.testing.assert_array_equal(found, np.tile(there, (4, 1)))
