@@ -1,9 +1,10 @@
-"""docs/results.md and the README's table from the finished runs in results/units: `python docs/results.py`.
+"""docs/results.md and the README's table and picture from the finished runs in results/units: `python docs/results.py`.
 
 The runs come from `cooccur reproduce all --no-sweep -o results` (and any of its parts), which never runs one twice.
 """
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,7 @@ def main() -> None:
     subprocess.run([sys.executable, "-c", code, *COMMAND.split()], cwd=ROOT, check=True)
     page = (ROOT / "results" / "results.md").read_text()
     RESULTS.write_text(page)
+    shutil.copyfile(ROOT / "results" / "results.svg", RESULTS.with_suffix(".svg"))
     README.write_text(BLOCK.sub(lambda _: headline(page), README.read_text()))
 
 

@@ -209,3 +209,4 @@ def test_the_results_are_those_of_the_finished_runs(tmp_path: Path) -> None:
     assert main([*results_page().COMMAND.split()[:-1], str(tmp_path)]) == 0
     made = (tmp_path / "results.md").read_text().replace(str(tmp_path), "results")
     assert made == (ROOT / "docs" / "results.md").read_text()
+    assert (tmp_path / "results.svg").read_text() == (ROOT / "docs" / "results.svg").read_text()

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ from cooccur.evaluation.protocol import evaluate
 from cooccur.evaluation.removal import fold_numbers
 from cooccur.models import make_model
 from cooccur.reading import read
-from cooccur.reproduce import movies, overview, plan, render, report, work
+from cooccur.reproduce import movies, overview, picture, plan, render, report, work
 from cooccur.reproduce.collect import collect
 from cooccur.reproduce.plan import Column, Settings, Table, Unit
 from cooccur.reproduce.store import Store, pack, unpack
@@ -327,6 +328,25 @@ def test_the_headline_is_over_the_folds_that_both_have(shop: Path, tmp_path: Pat
     [*_, page] = report.write([made, on("figure2", shop)], settings, store, tmp_path)
     assert page.name == "results.md"
     assert found in page.read_text()
+
+
+def test_the_picture_has_each_row_with_all_of_dems_folds(shop: Path, tmp_path: Path) -> None:
+    store, settings = Store(tmp_path), Settings(folds=4, sweep=False, tune=2)
+    share = lambda percent: np.arange(200) % 100 < percent  # noqa: E731
+    rows = (("cvg", 20, 4), ("ease", 52, 1), ("ease, tuned", 55, 2), ("dem:hidden=none", 45, 3), ("dem", 50, 2))
+    made = on("table2", shop, tuple(label for label, _, _ in rows))
+    for label, percent, folds in rows:
+        invent(store, made, settings, label, share(percent), range(folds))
+    [column] = collect(made, settings, store)["columns"]
+    found = [(style, label, round(share)) for style, label, _, share in picture.shares(column, "top10")]
+    expected = [("peer", "cvg", 40), ("tuned", "ease, tuned", 110), ("dem", "dem", 100)]
+    assert found == [*expected, ("dem:hidden=none", "dem:hidden=none", 90)]
+    *_, drawn, _ = report.write([made, on("figure2", shop)], settings, store, tmp_path)
+    words = "".join(ElementTree.parse(drawn).getroot().itertext())
+    assert drawn.name == "results.svg"
+    assert "ease, tuned 55.00" in words
+    assert shop.name in words
+    assert "ease 52.00" not in words  # it lacks one of DEM's folds
 
 
 # -- the choice of sizes ----------------------------------------------------------------------------

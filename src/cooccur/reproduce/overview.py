@@ -27,6 +27,7 @@ def write(results: Sequence[Document], folder: Path, command: str) -> Path:
         + " All are as they come; tuned rows, where they have been run, stand in the tables below."
         * (not any(result["sweep"] for result in results)),
         headline(results),
+        "![Top@1 and Top@10 of every row on every dataset, as a share of DEM's](results.svg)",
         f"```sh\n{command}\n```",
         *("#" + markdown(result).replace("\n## ", "\n### ").rstrip() for result in results if result["finished"]),
     ]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cooccur.datasets import DATASETS, titles
 from cooccur.files import whole
-from cooccur.reproduce import figures, overview, render
+from cooccur.reproduce import figures, overview, picture, render
 from cooccur.reproduce.collect import collect
 from cooccur.reproduce.plan import Settings, Table, identity
 from cooccur.reproduce.store import Store
@@ -17,7 +17,8 @@ from cooccur.reproduce.store import Store
 def write(
     tables: Sequence[Table], settings: Settings, store: Store, folder: Path, home: Path | None = None, command: str = ""
 ) -> list[Path]:
-    """Write the files of these targets, from whatever is finished, and results.md with all of them; their paths.
+    """Write the files of these targets, from whatever is finished, and results.md and results.svg with
+    all of them; their paths.
 
     One process at a time reads and writes: another's table, from fewer units, cannot land on top of a later one.
     """
@@ -32,7 +33,7 @@ def write(
             if table.target.name == "figure2" and results[-1]["finished"]:
                 paths.append(figures.figure2(results[-1], folder))
         if len(tables) > 1 and not settings.quick:
-            paths.append(overview.write(results, folder, command))
+            paths += [picture.write(results, folder), overview.write(results, folder, command)]
     return paths
 
 
