@@ -405,6 +405,17 @@ def test_jester() -> None:
             assert question["after"]["passes"] is passes
 
 
+@pytest.mark.skipif(not os.environ.get("COOCCUR_DATA"), reason="set COOCCUR_DATA to the folder with the real data")
+def test_a_dem_as_fit_leaves_it_knows_how_often_its_suggestions_come_true() -> None:
+    """Baskets of one item and of seventy: each lacks one, so a long one must not count more than a short one."""
+    from cooccur.datasets import load
+
+    retail = load("retail").filter(top_items=1000)
+    check = check_calibration(retail, "dem:hidden=none")["questions"]["missing_one"]["before"]["by_prediction"]
+    assert check["gap"] < 0.01
+    assert check["largest"] < 0.03
+
+
 def test_blocks_cover_every_record_once() -> None:
     test = records()[2][:100]
     seen = [which for which, _, _ in given_rest(told(), test)]

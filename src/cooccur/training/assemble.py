@@ -134,7 +134,7 @@ def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Remova
     counts = [number for number, strength in enumerate(own) if strength]
     levels = [said[0][number] for number in counts] if any(nets[number].free.any() for number in counts) else []
     phi = _sum([*said[0], *said[1]], [*own, *others])
-    tau, kappa, lifts, model.calibration_ = _temper(phi, levels, held.complete())
+    tau, kappa, lifts, model.calibration_ = _temper(phi, levels, held)
     model.strengths_ = _float([*own, *others])
 
     kept = [(nets[number], tau * own[number]) for number in counts]
@@ -203,18 +203,18 @@ def _net_scores(model: Dem, net: Net) -> blend.Part:
 
 
 def _temper(
-    phi: blend.Part, levels: Sequence[blend.Part], held: Baskets
+    phi: blend.Part, levels: Sequence[blend.Part], held: Removals
 ) -> tuple[float, float, blend.Doubles, Calibration]:
     """tau, kappa and l (levels,), the likeliest on these records: each item given the rest, as if none had been learned
-    from. And the calibration of what comes out on the same: that does not mend what was no log-odds at first."""
+    from. And the calibration of what comes out: of that question on the same, for they do not mend what was no log-odds
+    at first, and of the other question on the removals, one item of each record however long it is."""
     from cooccur.models.calibrated import END, Histogram, broken_line, learn, sigmoid
 
-    room = min(TEMPER_ITEMS, TEMPER_CELLS // held.n_items)
-    removals = take_out(held, np.arange(min(room, held.nnz)))
-    asked = [removals[slice(start, start + 256)] for start in range(0, len(removals), 256)]
-    said = [phi(some) for some in asked]
-    for some, scores in zip(asked, said, strict=True):
-        ops.mask(scores, some.rest.indptr, some.rest.indices)
+    records = held.complete()
+    room = max(1, min(TEMPER_ITEMS, TEMPER_CELLS // records.n_items))
+    removals = take_out(records, np.arange(min(room, records.nnz)))
+    asked, single = _blocks(removals), _blocks(held[np.arange(0, len(held), -(-len(held) // room))])
+    said, of_single = _masked(phi, asked), _masked(phi, single)
     size = max(1.0, max(float(np.nanmax(np.abs(scores))) for scores in said) / END)
     said = [scores / size for scores in said]
     targets = [some.target for some in asked]
@@ -232,9 +232,24 @@ def _temper(
     tau = (at_high - at_low) / (high - low)
     kappa = at_low - tau * low
     said = [_float(tau * scores + kappa) for scores in said]
-    calibration = learn(_given_rest(said, targets, first), lambda: zip(said, targets, strict=True))
     tau /= size
+    of_single = [_float(tau * scores) for scores in of_single]  # what is the same for all items changes no softmax
+    calibration = learn(
+        _given_rest(said, targets, first), lambda: zip(of_single, (some.target for some in single), strict=True)
+    )
     return float(tau), float(kappa), tau * lifts, calibration
+
+
+def _blocks(removals: Removals) -> list[Removals]:
+    return [removals[slice(start, start + 256)] for start in range(0, len(removals), 256)]
+
+
+def _masked(phi: blend.Part, asked: Sequence[Removals]) -> list[Floats]:
+    """The scores of each block, NaN where an item is in the rest."""
+    said = [phi(some) for some in asked]
+    for some, scores in zip(asked, said, strict=True):
+        ops.mask(scores, some.rest.indptr, some.rest.indices)
+    return said
 
 
 def _lifts(
