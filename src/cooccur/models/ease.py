@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from cooccur.models.arrays import Array
 from cooccur.models.base import Floats, Model, Progress
 from cooccur.models.parameters import parameter
 from cooccur.training.batches import record_weights
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 BLOCK = 1024  # rows of the Gram matrix made at once
 
@@ -74,7 +77,7 @@ class Ease(Model):
         progress(0.0, "counting pairs")
         P, means = self._gram(baskets)
         progress(0.2, f"inverting a matrix of {len(P):,} items")
-        _invert(P, self.name)
+        invert(P, self.name)
         self.diagonal, self.means = P.diagonal().copy(), means if self.centred else np.zeros_like(means)
         P /= -self.diagonal
         np.fill_diagonal(P, 0)
@@ -86,19 +89,10 @@ class Ease(Model):
 
     def _gram(self, baskets: Baskets) -> tuple[Floats, Floats]:
         """(kept, kept) X'X plus the ridge, of the deviations if centred, and the means (kept,); records weighted."""
-        X = baskets.matrix[:, self.kept_]
-        Xt = X.T.tocsr()
-        if self.length:
-            Xt.data = record_weights(baskets, self.length)[Xt.indices]
-        n = np.asarray(Xt.sum(axis=1), dtype=np.float32).ravel()
-        G = np.empty((len(n), len(n)), dtype=np.float32)
-        for start in range(0, len(n), BLOCK):  # a dense data set's product in sparse form would be larger than G
-            rows = slice(start, start + BLOCK)
-            (Xt[rows] @ X).toarray(out=G[rows])
-            if self.centred:
-                G[rows] -= np.outer(n[rows], n / np.float32(self.n_records_))
-        G.flat[:: len(n) + 1] += self._ridge(n)
-        return G, n / np.float32(self.n_records_)
+        weights = record_weights(baskets, self.length) if self.length else None
+        G, n, means = gram(baskets.matrix[:, self.kept_], weights, self.centred)
+        G.flat[:: len(G) + 1] += self._ridge(n)
+        return G, means
 
     def _ridge(self, n: Floats) -> Floats:
         """(1,) or (kept,) what is added to the diagonal n of X'X."""
@@ -147,7 +141,24 @@ class Ease(Model):
         return Reason(item, score, prior, tuple(shares), 0.0, titles=self.titles_)
 
 
-def _invert(G: Floats, model: str) -> None:
+def gram(X: csr_matrix, weights: Floats | None, centred: bool) -> tuple[Floats, Floats, Floats]:
+    """(width, width) X'X, of the deviations from the means if centred; (width,) each column's sum; its mean over all
+    records. `weights` (records,) have a mean of one; none: all records count alike."""
+    Xt = X.T.tocsr()
+    if weights is not None:
+        Xt.data = weights[Xt.indices]
+    n = np.asarray(Xt.sum(axis=1), dtype=np.float32).ravel()
+    means = n / np.float32(X.shape[0])
+    G = np.empty((len(n), len(n)), dtype=np.float32)
+    for start in range(0, len(n), BLOCK):  # a dense data set's product in sparse form would be larger than G
+        rows = slice(start, start + BLOCK)
+        (Xt[rows] @ X).toarray(out=G[rows])
+        if centred:
+            G[rows] -= np.outer(n[rows], means)
+    return G, n, means
+
+
+def invert(G: Floats, model: str) -> None:
     """The inverse of a symmetric positive definite matrix in its own place."""
     from scipy.linalg.lapack import spotrf, spotri
 
