@@ -253,7 +253,7 @@ def test_on_held_out_records_a_dem_is_not_behind_its_rivals() -> None:
     value = sum(validate(model._scores, removals))
     for spec in ("ease", "edlae:length=0.5", "lwcvg"):
         assert value > sum(validate(make_model(spec).fit(learn)._scores, removals)), spec
-    assert len(model.strengths_) == 7
+    assert len(model.strengths_) == 8  # three nets, sets, three rivals, popularity
     assert model.strengths_[:3].any()  # the planted recipes need hidden layers
 
 

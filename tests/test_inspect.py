@@ -48,7 +48,7 @@ def path(tmp_path: Path) -> Path:
 def test_what_it_shows(path: Path, run: Run) -> None:
     shown = run("inspect", path)
     for words in (
-        r"toy\.model \([\d.]+ kB\): format 4, written by cooccur 0\.",
+        r"toy\.model \([\d.]+ kB\): format 5, written by cooccur 0\.",
         r"model +fvbm; its score is a log-odds given the basket",
         r"learned from +120 records over 6 items",
         r"fingerprint +[0-9a-f]{64}",

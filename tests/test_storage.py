@@ -57,7 +57,7 @@ def test_the_file_is_plain_safetensors(path: Path) -> None:
     assert arrays["frequencies"].tolist() == [2, 3, 2]
     with safe_open(path, framework="numpy") as file:
         header = json.loads(file.metadata()["cooccur"])
-    assert (header["format"], header["model"], header["records"]) == (4, "lwcvg", 3)
+    assert (header["format"], header["model"], header["records"]) == (5, "lwcvg", 3)
     assert header["params"] == {"length": 1.0, "source": 0.5, "target": 0.0}
     assert header["fingerprint"] == make_model("popularity").fit(RECORDS).fingerprint_
 
@@ -124,7 +124,7 @@ def test_a_file_cut_off_anywhere(path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"format": 5}, "file format 5, this version reads 1 to 4; update cooccur"),
+        ({"format": 6}, "file format 6, this version reads 1 to 5; update cooccur"),
         ({"format": "2"}, "damaged model file (its format is '2'); fit the model again"),
         (
             {"model": "lwcgv"},

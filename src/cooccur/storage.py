@@ -43,7 +43,7 @@ from cooccur.titles import Titles
 if TYPE_CHECKING:
     from cooccur.training.history import History
 
-FORMAT = 4
+FORMAT = 5
 DAMAGED = (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError, CooccurError)
 
 
@@ -154,7 +154,7 @@ class ModelFile:
             learned = _whole(model, self.under("model."), header.get("half", {}))
             for name, array in model.arrays.items():
                 if header["format"] < array.since:
-                    learned.setdefault(name, np.zeros(0, dtype=array.dtype))
+                    learned.setdefault(name, array.nothing())
                 setattr(model, name, learned[name])
             _check(model, learned, numbers=verify)
             model.calibration_ = None

@@ -36,6 +36,14 @@ class Array:
     pairs: bool = False
     since: int = 1
 
+    def nothing(self) -> npt.NDArray[Any]:
+        """One without numbers.
+
+        >>> Array("int32", "sets,2").nothing().shape
+        (0, 2)
+        """
+        return np.zeros([int(dim) if dim.isdigit() else 0 for dim in self.shape.split(",")], dtype=self.dtype)
+
 
 PAIRS = {  # W as CSR by source item: columns_[starts_[i] : starts_[i + 1]] rise, and weights_ are their W_it
     "starts_": Array("int64", "N+1", low=0),

@@ -7,7 +7,8 @@ L is the number of items summed, E_i column i of the paper's W1, and R_t its R1_
 layers it is the FVBM with untied pairs; without b and R0 it is the paper's DEM*. Learned by pseudo-likelihood, see
 `training/likelihood.py`. The hidden units come from nets that learn by themselves, up to three kinds, `nets` of each:
 calm and bold ones with f = tanh and spread = 1/2, free ones with f = relu and spread = 0, see `training/missing.py`.
-R0 lives on pairs that occur together in the training records, see `training/support.py`.
+R0 lives on pairs that occur together in the training records, see `training/support.py`, and where that gains it has
+rows for sets of two items as well, i = {j, k} in the sum above if j and k both are in I_v, see `training/sets.py`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from cooccur.models.base import Floats, Model, Progress
 from cooccur.models.energy import log_odds_alone
 from cooccur.models.parameters import parameter
 from cooccur.models.pseudo_likelihood import STARTS, PseudoLikelihood, Terms
+from cooccur.models.sets import NONE
+from cooccur.models.sets import check as check_sets
 
 if TYPE_CHECKING:
     from cooccur.models.calibrated import Calibration
@@ -51,6 +54,8 @@ class Dem(PseudoLikelihood):
     level: ClassVar[str] = "Lk"
     arrays: ClassVar[Mapping[str, Array]] = {
         **PseudoLikelihood.arrays,
+        "starts_": Array("int64", "rows+1", low=0),
+        "sets_": Array("int32", "sets,2", low=0, below="N", since=5),
         "strengths_": Array("float32", "parts"),
         "free_": Array("int64", "side_by_side", low=0, high=1, since=3),
     }
@@ -81,6 +86,9 @@ class Dem(PseudoLikelihood):
     )  # fmt: skip
     names: bool = parameter(
         True, "where records bear names of items, as friend lists do: their links as pair terms beside those of auto"
+    )
+    sets: bool = parameter(
+        True, "sets of two items as inputs of the pair term of auto and closed, where that is clearly better"
     )
     start: str = parameter(
         "all", "how the hidden layers start: calm, almost linear; bold, quick to see combinations; free, relu units "
@@ -119,10 +127,13 @@ class Dem(PseudoLikelihood):
     def estimate(self, baskets: Baskets) -> int:
         from cooccur.models.ease import Ease
         from cooccur.models.links import BYTES_A_LINK
+        from cooccur.training.sets import bytes_for
 
         nets = self.nets * len(SEVERAL.get(self.start, (self.start,)))  # each is kept, and then joined to the others
         joined = 8 * nets * self._weights_an_item(baskets.n_items) * baskets.n_items
         closed = Ease().estimate(baskets) if self.pairs in ("auto", "closed") else 0
+        if closed and self.sets:
+            closed = max(closed, bytes_for(baskets.n_items))
         linked = BYTES_A_LINK * baskets.nnz if self.names and self.pairs == "auto" and not baskets.numbered else 0
         return super().estimate(baskets) + joined + closed + linked
 
@@ -145,6 +156,9 @@ class Dem(PseudoLikelihood):
 
     def _check_learned(self) -> None:
         super()._check_learned()
+        check_sets(self.sets_)
+        if len(self.starts_) != len(self.items_) + len(self.sets_) + 1:
+            raise ValueError(f"{len(self.starts_) - 1} rows of {len(self.items_)} items and {len(self.sets_)} sets")
         if (self.sizes_ % max(1, len(self.free_))).any():
             raise ValueError(f"hidden layers of {self.sizes_.tolist()} are not those of {len(self.free_)} nets")
 
@@ -160,7 +174,7 @@ class Dem(PseudoLikelihood):
         """(records,) which are empty or hold no item that has met another; none where there is but one part."""
         if len(self.strengths_) == 1:
             return np.zeros(len(baskets), dtype=bool)
-        met = np.diff(self.starts_) > 0 if len(self.columns_) else self.frequencies_ > 0
+        met = np.diff(self.starts_[: len(self.items_) + 1]) > 0 if len(self.columns_) else self.frequencies_ > 0
         return np.asarray(baskets.totals(met) == 0)
 
     def _shares(self) -> Floats:
@@ -193,7 +207,7 @@ class Dem(PseudoLikelihood):
         learn, removals = self._hold_out(baskets)
         chosen = self.pairs not in ("learned", "no")
         self._too_few = chosen and (not self.validation or int((baskets.lengths >= 2).sum()) < FEWEST)
-        self.strengths_ = np.ones(1, dtype=np.float32)
+        self.strengths_, self.sets_ = np.ones(1, dtype=np.float32), NONE
         self._net = 0
         starts = SEVERAL.get(self.start, (self.start,))
         nets_too = removals is not None and bool(self.widths())  # there are records to weigh them on
@@ -223,4 +237,4 @@ class Dem(PseudoLikelihood):
             if self.history_.interrupted:
                 break
         means = [mean_of(learned.pop(start)) for start in list(learned)]  # the single nets go
-        assemble(self, means, baskets, removals, progress)
+        assemble(self, means, baskets, learn, removals, progress)

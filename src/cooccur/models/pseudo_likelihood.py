@@ -24,6 +24,7 @@ from cooccur.models.arrays import PAIRS, Array
 from cooccur.models.base import Floats, Progress
 from cooccur.models.energy import LogOdds
 from cooccur.models.parameters import parameter
+from cooccur.models.sets import NONE, with_sets
 from cooccur.models.trained import Trained
 from cooccur.pairs import BYTES_A_PAIR, expected_pairs
 
@@ -89,6 +90,8 @@ class PseudoLikelihood(LogOdds, Trained):
     device: str = parameter("cpu", "where torch learns: cpu, cuda, mps ...")
     optimiser: str = parameter("adaptive", "or plain gradient descent", choices=("adaptive", "sgd"))
 
+    sets_ = NONE  # (m, 2) sets of two items that have rows of R0 behind those of the items, where a model has them
+
     @abstractmethod
     def _terms(self) -> Terms:
         """Which terms are learned by pseudo-likelihood."""
@@ -140,7 +143,8 @@ class PseudoLikelihood(LogOdds, Trained):
     def _scores(self, baskets: Baskets) -> Floats:
         scores = np.zeros((len(baskets), len(self.items_)), dtype=np.float32)
         if len(self.columns_):
-            ops.add_rows(scores, baskets.indptr, baskets.indices, self.starts_, self.columns_, self.weights_)
+            rows = with_sets(self.sets_, len(self.items_), baskets.indptr, baskets.indices)
+            ops.add_rows(scores, *rows, self.starts_, self.columns_, self.weights_)
         if self.R_.shape[1]:
             sums = ops.sum_rows(self.E_, baskets.indptr, baskets.indices)
             scores += ops.project(self._hidden(sums, baskets.lengths), self.R_)
@@ -159,13 +163,10 @@ class PseudoLikelihood(LogOdds, Trained):
         t, own = self.number(item), known.row(0)
         names = [str(self.items_[i]) for i in own]
         pairs = [(name, self._pair(int(i), t)) for name, i in zip(names, own, strict=True)]
-        hidden, shares = 0.0, []
-        if self.R_.shape[1]:
-            a = self.E_[own].sum(axis=0)
-            sums = np.stack([a, *(a - self.E_[i] for i in own)])
-            parts = self._hidden(sums, np.array([len(own)] + [len(own) - 1] * len(own))) @ self.R_[t]
-            hidden = float(parts[0])
-            shares = [(name, hidden - float(part)) for name, part in zip(names, parts[1:], strict=True)]
+        together = self._together(own, t)
+        hidden = float(together[0])
+        alone = together[1:] if together.any() else ()
+        shares = [(name, hidden - float(part)) for name, part in zip(names, alone, strict=False)]
         bias = float(self.b_[t])
         score = bias + sum(value for _, value in pairs) + hidden
         by_size = lambda share: -abs(share[1])  # noqa: E731
@@ -178,6 +179,18 @@ class PseudoLikelihood(LogOdds, Trained):
             tuple(sorted(shares, key=by_size)),
             titles=self.titles_,
         )
+
+    def _together(self, own: npt.NDArray[np.int32], t: int) -> npt.NDArray[np.float64]:
+        """(1 + items,) what items do to t in combination, by hidden layers and sets: all of them, and all but each."""
+        found = np.zeros(1 + len(own))
+        if self.R_.shape[1]:
+            a = self.E_[own].sum(axis=0)
+            sums = np.stack([a, *(a - self.E_[i] for i in own)])
+            found += self._hidden(sums, np.array([len(own)] + [len(own) - 1] * len(own))) @ self.R_[t]
+        n = len(self.items_)
+        for row in with_sets(self.sets_, n, np.array([0, len(own)]), own)[1][len(own) :]:
+            found += self._pair(int(row), t) * np.append(True, ~np.isin(own, self.sets_[row - n]))
+        return found
 
     def _pair(self, i: int, t: int) -> float:
         columns = self.columns_[self.starts_[i] : self.starts_[i + 1]]

@@ -4,8 +4,8 @@
                 + kappa + sum_n l_n m_n(v)
 
 The nets n, hidden layers and a bias each, have learned by themselves (those that started alike are one net, their
-mean); the rivals W_m (`rivals.py`, and `links.py` where
-records bear names of items) from all records.
+mean); the rivals W_m (`rivals.py`, and `links.py` where records bear names of items) from all records. Where sets of
+two items say more than items alone, a regression on both (`sets.py`) is one more part, learned and weighed as a net is.
 A rival can be asked of any record what it would say had it not learned from it (`linear.py`), so what the rivals count
 among themselves is chosen (`blend.py`) on thousands of training records, and what the nets add to their sum on the
 records that were held out from the nets, which take part only where that is a gain: but for noise, a DEM is
@@ -34,8 +34,10 @@ from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.evaluation.removal import Removals, remove_items, take_out
 from cooccur.models.base import Floats, Progress
-from cooccur.training import blend, links, rivals, support
+from cooccur.models.sets import NONE
+from cooccur.training import blend, links, rivals, sets, support
 from cooccur.training.linear import Linear, weighted_sum
+from cooccur.training.sets import WithSets
 
 if TYPE_CHECKING:
     from cooccur.models.calibrated import Calibration
@@ -109,9 +111,11 @@ def mean_of(nets: Sequence[Net]) -> Net:
     return nets[0] if len(nets) == 1 else join(nets, [1 / len(nets)] * len(nets))
 
 
-def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Removals | None, progress: Progress) -> None:
-    """Put a DEM together: `nets` have learned from `baskets` without the records of the `removals`. Where none were
-    held out there are no nets, and the rivals are asked about the training records, which they forget."""
+def assemble(
+    model: Dem, nets: Sequence[Net], baskets: Baskets, learned: Baskets, removals: Removals | None, progress: Progress
+) -> None:
+    """Put a DEM together: `nets` have `learned` from the `baskets` without the records of the `removals`. Where none
+    were held out there are no nets, and the rivals are asked about the training records, which they forget."""
     from cooccur.models.calibrated import END
 
     chosen = rivals.names(model.pairs, int(np.count_nonzero(baskets.frequencies)))
@@ -119,6 +123,7 @@ def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Remova
         nets[0].to(model)
         return  # it has learned log-odds
     Net.none(len(model.items_)).to(model)
+    model.sets_ = NONE
     model.starts_ = np.zeros(len(model.items_) + 1, dtype=np.int64)
     model.columns_, model.weights_ = support.NOTHING.columns, support.NOTHING.counts
     pairs = support.choose(baskets, model.memory, progress) if chosen else support.NOTHING
@@ -126,12 +131,19 @@ def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Remova
     named = links.learn(baskets) if model.names and model.pairs == "auto" else []
     model.named_ = bool(named)
     linear += [*named, rivals.popular(baskets)]
+    on_sets: list[WithSets] = []
+    if model.sets and removals is not None and "centred" in chosen:
+        found = sets.learn(linear[chosen.index("centred")], learned, removals, progress)
+        on_sets = [found] if found is not None else []
     progress(0.95, "how much each counts")
-    said = [_net_scores(model, net) for net in nets], [part.unseen for part in linear]
+    said = (
+        [*(_net_scores(model, net) for net in nets), *(part.unseen for part in on_sets)],
+        [part.unseen for part in linear],
+    )
     asked = _asked(baskets, model.random_state)
     held = asked if removals is None else removals
     own, others = _strengths(*said, *(_spoken_of(some, baskets, named) for some in (asked, held)))
-    counts = [number for number, strength in enumerate(own) if strength]
+    counts = [number for number in range(len(nets)) if own[number]]
     levels = [said[0][number] for number in counts] if any(nets[number].free.any() for number in counts) else []
     phi = _sum([*said[0], *said[1]], [*own, *others])
     tau, kappa, lifts, model.calibration_ = _temper(phi, levels, held)
@@ -142,8 +154,9 @@ def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Remova
         kept = [(net.lifted(lift / a), a) for (net, a), lift in zip(kept, lifts, strict=True)]
     whole = join([net for net, _ in kept], [strength for _, strength in kept]) if kept else Net.none(baskets.n_items)
     whole.to(model)  # none: the hidden layers did not help
-    if others.any():
-        stack = weighted_sum(linear, tau * others)
+    if others.any() or own[len(nets) :].any():
+        stack = weighted_sum([*linear, *on_sets], tau * np.append(others, own[len(nets) :]))
+        model.sets_ = on_sets[0].sets if own[len(nets) :].any() else NONE
         model.starts_, model.weights_ = stack.W.indptr.astype(np.int64), stack.W.data
         model.columns_ = stack.W.indices.astype(np.int32)
         model.b_ = model.b_ + stack.c
@@ -157,8 +170,9 @@ def assemble(model: Dem, nets: Sequence[Net], baskets: Baskets, removals: Remova
 def _strengths(
     nets: Sequence[blend.Part], linear: Sequence[blend.Part], asked: Removals, held: Removals
 ) -> tuple[blend.Doubles, blend.Doubles]:
-    """(nets,) and (rivals,), popularity the last: first what each rival counts beside the others, then the nets beside
-    their sum, each time with as much popularity as is best. Nets that do not gain are left out."""
+    """(nets,) and (rivals,), popularity the last: first what each rival counts beside the others, then the nets (and
+    what was learned on sets) beside their sum, each time with as much popularity as is best. Those that do not gain
+    are left out."""
     *pairs, popular = linear
     among = blend.strengths(pairs, asked, popular) if pairs else np.zeros(1)
     if not nets:

@@ -91,7 +91,7 @@ class EnergyLearner(Learner):
         rate = m.pair_rate / max(1.0, float(baskets.lengths.mean()))  # a record's log-odds are a sum over its items
         settings = {"rate": rate, "decay": m.pair_decay, "tied": tied, "adaptive": m.optimiser == "adaptive"}
         if not fresh:
-            pairs = PairTerm.zeros(m.starts_.copy(), m.columns_.copy(), caution=m.caution, **settings)
+            pairs = PairTerm.zeros(m.starts_.copy(), m.columns_.copy(), caution=m.caution, sets=m.sets_, **settings)
             pairs.weights[:] = m.weights_
             return pairs
         chosen = support.choose(baskets, m.memory, progress)

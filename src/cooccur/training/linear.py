@@ -135,8 +135,18 @@ class Closed(Linear):
 
 
 def weighted_sum(parts: Sequence[Linear], strengths: Iterable[float]) -> Linear:
-    """One of the kind again."""
+    """One of the kind again; W has as many rows as the one with the most, see `training/sets.py`."""
     kept = [(float(a), part) for a, part in zip(strengths, parts, strict=True) if a]
-    c, W = (sum(a * getattr(part, name) for a, part in kept) for name in ("c", "W"))
+    rows = max(part.W.shape[0] for _, part in kept)
+    c = np.sum([a * part.c for a, part in kept], axis=0)
+    W = sum(a * _with_rows(part.W, rows) for a, part in kept)
     W.sort_indices()
     return Linear(c.astype(np.float32), W.astype(np.float32))
+
+
+def _with_rows(W: csr_matrix, rows: int) -> csr_matrix:
+    """The same and empty rows behind, so that there are so many."""
+    from scipy.sparse import csr_matrix
+
+    starts = np.pad(W.indptr, (0, rows - W.shape[0]), mode="edge")
+    return csr_matrix((W.data, W.indices, starts), shape=(rows, W.shape[1]))

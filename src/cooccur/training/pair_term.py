@@ -16,6 +16,7 @@ import numpy.typing as npt
 import torch
 
 from cooccur import kernels
+from cooccur.models.sets import NONE, with_sets
 from cooccur.training import pair_kernels
 from cooccur.training.batches import Batch
 
@@ -25,7 +26,8 @@ EVERY = np.empty(0, dtype=np.int64)  # "a column for every item"
 
 @dataclass(eq=False)
 class PairTerm:
-    """CSR by source item: starts (n + 1,), columns (m,), weights (m,).
+    """CSR by source item: starts (n + 1,), columns (m,), weights (m,). Behind the items' rows there may be those of
+    `sets` (see `models/sets.py`); no set speaks for its own items.
 
     `anchor` (m,) or empty: the prior that `decay` pulls towards. `own` (m,) or empty: what to add to a pair's weight
     when the record at hand was itself counted in the prior (so that it does not see itself in it).
@@ -41,6 +43,7 @@ class PairTerm:
     decay: float = 0.0
     tied: bool = False
     adaptive: bool = True
+    sets: npt.NDArray[np.int32] = field(default_factory=lambda: NONE)
     _memory: Floats = field(default_factory=lambda: np.empty(0))  # of a gradient, see `steps.py`
 
     @classmethod
@@ -54,8 +57,16 @@ class PairTerm:
         size = len(columns)
         return cls(starts, columns, np.zeros(size, dtype), np.full(size, caution, dtype), none, none, **settings)
 
+    def sources(self, batch: Batch) -> Batch:
+        """The records with all rows that speak in them."""
+        if not len(self.sets):
+            return batch
+        n = len(self.starts) - 1 - len(self.sets)
+        return Batch(*with_sets(self.sets, n, batch.indptr, batch.indices), batch.weights)
+
     def add(self, z: torch.Tensor, batch: Batch, slot: npt.NDArray[np.int64] = EVERY) -> None:
         """z[r, t] (or z[r, slot[t]]) += the pair sums of each record."""
+        batch = self.sources(batch)
         where = (batch.indptr, batch.indices, self.starts, self.columns, self.weights)
         if len(slot):
             pair_kernels.add_rows_at(z.numpy(), *where, slot)
@@ -75,7 +86,7 @@ class PairTerm:
     ) -> tuple[Any, Any, Floats]:
         """Rows of the gradient for the batch's distinct items: (items, where each row starts, values). The next call
         takes the memory of the values."""
-        items, item_starts, item_rows = batch.by_item
+        items, item_starts, item_rows = self.sources(batch).by_item
         sizes = self.starts[items + 1] - self.starts[items]
         out_starts = np.concatenate(([0], np.cumsum(sizes)))
         if len(self._memory) < out_starts[-1]:

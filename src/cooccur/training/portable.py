@@ -30,6 +30,7 @@ class PortablePairs:
 
     def _unfold(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
         """(rows, pairs) of the entries."""
+        batch = self.home.sources(batch)
         items = torch.from_numpy(batch.indices.astype(np.int64)).to(self.device)
         first, sizes = self.starts[items], self.starts[items + 1] - self.starts[items]
         before = torch.cumsum(sizes, 0) - sizes

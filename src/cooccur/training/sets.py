@@ -1,0 +1,158 @@
+"""Sets of two items as inputs (`models/sets.py`): a ridge regression of each item on items and sets, in closed form.
+
+    s(t) = c_t + sum_{i in I_v} W_it + sum_{u in I_v} Q_ut           W_tt = 0, and Q_ut = 0 where t is in u
+
+    z_v = (v, which sets are in v)       G = sum_v w_v (z_v - m)(z_v - m)' + l2 I       P = G^-1
+    (W; Q)_t = -P_.S (P_SS)^-1 e_t       S = {t and the sets that hold t}               c_t = m_t - m . (W; Q)_t
+
+S are the inputs that t must not see: with their rows and columns cut out of G what is left is plain ridge regression
+(Steck and Liang, 2021), and the inverse of the whole knows the inverse of each such part. It is what a hidden layer
+says whose units are on where two items meet, and whose output weights are the best there are; so it is learned like
+one, without the held-out records, and weighed on these.
+
+Where records are short and items mean something else together than apart, this says more than any pair term; where
+they are long it overfits. So a few sets are tried first: all take part only where these are clearly ahead of the same
+regression without sets. Memory: one matrix of (items + sets)^2, time (items + sets)^3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cooccur import ops
+from cooccur.baskets import Baskets
+from cooccur.evaluation.metrics import top_at
+from cooccur.evaluation.removal import Removals, rank_block
+from cooccur.models.base import Floats, Progress
+from cooccur.models.ease import gram, invert
+from cooccur.models.sets import with_sets
+from cooccur.pairs import cooccurrence
+from cooccur.training.batches import record_weights
+from cooccur.training.linear import Linear
+
+MOST_ITEMS = 10_000  # of more, only the most frequent take part
+MOST, TRIED = 8000, 500  # sets
+SEEN = 3  # records, at least, that hold a set
+L2 = 1.0  # times the mean length
+LENGTH = 0.5  # records weigh L^-1/2, as in the other closed forms
+CLEARLY = 2.0  # standard errors
+ROOM = 10_000_000  # weights that are kept, the largest
+SAMPLE = 400  # columns
+
+
+@dataclass(frozen=True, eq=False)
+class WithSets(Linear):
+    """`W` (n + m, n) has a row for each item, and behind them one for each of the `sets` (m, 2)."""
+
+    sets: npt.NDArray[np.int32]
+
+    def scores(self, baskets: Baskets) -> Floats:
+        found = np.tile(self.c, (len(baskets), 1))
+        self._add(found, *with_sets(self.sets, len(self.c), baskets.indptr, baskets.indices))
+        return found
+
+
+def bytes_for(n_items: int) -> int:
+    """What learning takes at most for so many items."""
+    n = min(n_items, MOST_ITEMS)
+    inputs = n + min(MOST, n * (n - 1) // 2)
+    return 4 * inputs**2 + 16 * min(ROOM, inputs * n)
+
+
+def learn(plain: Linear, baskets: Baskets, held: Removals, progress: Progress) -> WithSets | None:
+    """The regression on as many sets as are affordable, or None where a few of them are not clearly ahead of `plain`,
+    the one without sets, on records that `baskets` do not hold."""
+    progress(0.0, "sets of two items: trying a few")
+    kept = np.sort(np.argsort(-baskets.frequencies, kind="stable")[:MOST_ITEMS])
+    X = baskets.matrix[:, kept].sorted_indices()
+    some = Baskets(X.indptr, X.indices, baskets.items[kept])
+    sets = frequent(some, MOST)
+    found = _widened(closed_form(sets[:TRIED], some), kept, baskets)
+    if len(sets) == 0 or _lead(found, plain, held) < CLEARLY:
+        return None
+    progress(0.2, f"sets of two items: {len(sets):,}")
+    return found if len(sets) <= TRIED else _widened(closed_form(sets, some), kept, baskets)
+
+
+def frequent(baskets: Baskets, most: int) -> npt.NDArray[np.int64]:
+    """(m, 2) the pairs of items that records hold most often, the most frequent first; each record counts 1/L.
+
+    >>> frequent(Baskets.from_lists([["a", "b"]] * 3 + [["a", "b", "c"]] * 3 + [["d", "e"]]), 2).tolist()
+    [[0, 1], [0, 2]]
+    """
+    counts, shares = (cooccurrence(baskets, length).tocoo() for length in (0.0, 1.0))
+    kept = np.flatnonzero((counts.row < counts.col) & (counts.data >= SEEN))
+    kept = kept[np.argsort(-shares.data[kept], kind="stable")[:most]]
+    return np.stack((counts.row[kept], counts.col[kept]), axis=1).astype(np.int64)
+
+
+def closed_form(sets: npt.NDArray[np.int64], baskets: Baskets) -> WithSets:
+    """The regression on the items and these sets."""
+    from scipy.sparse import csc_matrix, csr_matrix
+
+    n = baskets.n_items
+    sets = sets[np.lexsort(sets.T[::-1])]
+    indptr, indices = with_sets(sets, n, baskets.indptr, baskets.indices)
+    Z = csr_matrix((np.ones(len(indices), dtype=np.float32), indices, indptr), (len(baskets), n + len(sets)))
+    P, _, m = gram(Z, record_weights(baskets, LENGTH), centred=True)
+    mean_length = baskets.nnz / max(1, int(np.count_nonzero(baskets.lengths)))
+    P.flat[:: len(P) + 1] += np.float32(L2 * mean_length)
+    invert(P, "dem")
+
+    items, member = np.append(np.arange(n), sets.ravel()), np.append(np.arange(n), n + np.arange(2 * len(sets)) // 2)
+    unseen = np.split(member[np.argsort(items, kind="stable")], np.cumsum(np.bincount(items, minlength=n))[:-1])
+    some = np.random.default_rng(0).permutation(n)[:SAMPLE]
+    least = _least(np.abs([_column(P, unseen[t]) for t in some]), ROOM * len(some) // n)
+    c, rows, values = np.zeros(n, dtype=np.float32), [], []
+    for t in range(n):
+        column = _column(P, unseen[t])
+        c[t] = m[t] - m @ column
+        rows.append(np.flatnonzero(np.abs(column) > least))
+        values.append(column[rows[-1]])
+    starts = np.concatenate(([0], np.cumsum([len(kept) for kept in rows])))
+    W = csc_matrix((np.concatenate(values), np.concatenate(rows), starts), shape=(len(P), n)).tocsr()
+    return WithSets(c, W, sets=sets.astype(np.int32))
+
+
+def _widened(part: WithSets, kept: npt.NDArray[np.int64], baskets: Baskets) -> WithSets:
+    """The same among all items: those that are not in `kept` say nothing, and get their share of the records."""
+    from scipy.sparse import coo_matrix
+
+    n, W = baskets.n_items, part.W.tocoo()
+    c = (baskets.frequencies / max(1, len(baskets))).astype(np.float32)
+    c[kept] = part.c
+    source = np.append(kept, n + np.arange(len(part.sets)))
+    shape = (n + len(part.sets), n)
+    W = coo_matrix((W.data, (source[W.row], kept[W.col])), shape).tocsr()
+    return WithSets(c, W, sets=kept[part.sets].astype(np.int32))
+
+
+def _column(P: Floats, unseen: npt.NDArray[np.int64]) -> Floats:
+    """(inputs,) (W; Q)_t, where t is the first of what it must not see."""
+    rows = P[unseen]
+    first = np.eye(len(unseen), 1)[:, 0]
+    column = np.asarray(-np.linalg.solve(rows[:, unseen].astype(np.float64), first).astype(np.float32) @ rows)
+    column[unseen] = 0
+    return column
+
+
+def _least(sizes: Floats, room: int) -> float:
+    """How large a weight must be for `room` of these to be kept; any that is not 0 if there is room for all."""
+    return float(np.partition(sizes.ravel(), -room)[-room]) if room < sizes.size else 0.0
+
+
+def _lead(few: Linear, plain: Linear, held: Removals) -> float:
+    """By how many standard errors, between records, Top@1 + Top@10 of the first are above those of the second."""
+    gains = np.zeros(len(held))
+    for start in range(0, len(held), 256):
+        some = held[slice(start, start + 256)]
+        for sign, scores in ((1, few.unseen(some)), (-1, plain.unseen(some))):
+            ops.mask(scores, some.rest.indptr, some.rest.indices)
+            ranks = rank_block(scores, some)
+            gains[start : start + 256] += sign * (top_at(ranks, 1) + top_at(ranks, 10))
+    _, record = np.unique(held.record, return_inverse=True)
+    by_record = np.bincount(record, gains) / np.bincount(record)
+    return float(by_record.mean() / max(by_record.std() / len(by_record) ** 0.5, 1e-12))

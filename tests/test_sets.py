@@ -1,0 +1,196 @@
+"""Sets of two items as inputs: which a record holds, their regression in closed form, and what a DEM makes of them."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cooccur.baskets import Baskets
+from cooccur.errors import CooccurError
+from cooccur.evaluation.removal import take_out
+from cooccur.models import make_model
+from cooccur.models.dem import Dem
+from cooccur.models.sets import check, with_sets
+from cooccur.storage import load
+from cooccur.training import sets
+from cooccur.training.batches import Batch, record_weights
+from cooccur.training.energy_learner import EnergyLearner
+from model_files import apart, together
+
+N = 9
+STACK = "dem:hidden=none"
+
+
+@cache
+def secrets() -> tuple[Baskets, Baskets]:
+    """Two letters and their sum modulo 12, nine times of ten: a letter by itself meets all numbers alike."""
+    rng = np.random.default_rng(0)
+    pairs = [rng.choice(12, 2, replace=False) for _ in range(3000)]
+    sums = [sum(pair) % 12 if rng.random() < 0.9 else rng.integers(12) for pair in pairs]
+    letters = "abcdefghijkl"
+    baskets = Baskets.from_lists([[letters[i], letters[j], str(s)] for (i, j), s in zip(pairs, sums, strict=True)])
+    return baskets[:2400], baskets[2400:]
+
+
+@cache
+def fitted(spec: str) -> Dem:
+    model = make_model(spec).fit(secrets()[0])
+    assert isinstance(model, Dem)
+    return model
+
+
+@given(st.lists(st.sets(st.integers(0, N - 1)), max_size=6), st.sets(st.sampled_from(list(combinations(range(N), 2)))))
+def test_a_record_holds_the_sets_whose_items_it_holds(records: list[set[int]], chosen: set[tuple[int, int]]) -> None:
+    pairs = sorted(chosen)
+    baskets = Baskets.from_matrix(np.array([[i in record for i in range(N)] for record in records]).reshape(-1, N))
+    indptr, indices = with_sets(np.array(pairs, dtype=np.int32).reshape(-1, 2), N, baskets.indptr, baskets.indices)
+    assert len(indptr) == len(records) + 1
+    for r, record in enumerate(records):
+        expected = [*sorted(record), *(N + u for u, pair in enumerate(pairs) if record >= set(pair))]
+        assert indices[indptr[r] : indptr[r + 1]].tolist() == expected
+
+
+@pytest.mark.parametrize("wrong", [[[1, 1]], [[2, 1]], [[0, 2], [0, 1]], [[0, 1], [0, 1]]])
+def test_sets_that_are_none_or_out_of_order(wrong: list[list[int]]) -> None:
+    check(np.array([[0, 1], [0, 2], [1, 2]], dtype=np.int32))
+    with pytest.raises(ValueError, match="not pairs of two items, rising"):
+        check(np.array(wrong, dtype=np.int32))
+
+
+def test_the_closed_form_is_a_ridge_regression_for_each_item() -> None:
+    baskets = Baskets.from_matrix(np.random.default_rng(1).random((80, N)) < 0.35)
+    chosen = sets.frequent(baskets, 12)
+    found = sets.closed_form(chosen, baskets)
+    X = baskets.matrix.toarray().astype(float)
+    Z = np.hstack([X, *(X[:, [i]] * X[:, [j]] for i, j in found.sets)])
+    w = record_weights(baskets, 0.5).astype(float)
+    m = w @ Z / len(Z)
+    ridge = sets.L2 * baskets.nnz / (baskets.lengths > 0).sum()
+    for t in range(N):
+        seen = [z for z in range(Z.shape[1]) if z != t and (z < N or t not in found.sets[z - N])]
+        A, y = Z[:, seen] - m[seen], X[:, t] - m[t]
+        best = np.linalg.solve(A.T @ (w[:, None] * A) + ridge * np.eye(len(seen)), A.T @ (w * y))
+        expected = m[t] + (Z[:, seen] - m[seen]) @ best
+        np.testing.assert_allclose(found.scores(baskets)[:, t], expected, atol=1e-4)
+
+
+def test_a_budget_keeps_the_largest_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    baskets = secrets()[0]
+    chosen = sets.frequent(baskets, 66)
+    whole = sets.closed_form(chosen, baskets).W.toarray()
+    monkeypatch.setattr(sets, "ROOM", 500)
+    cut = sets.closed_form(chosen, baskets).W.toarray()
+    assert 450 < np.count_nonzero(cut) <= 500
+    np.testing.assert_array_equal(cut[cut != 0], whole[cut != 0])
+    assert np.abs(whole[cut == 0]).max() <= np.abs(cut[cut != 0]).min()
+
+
+def test_what_two_items_say_together_is_found() -> None:
+    _, test = secrets()
+    last = take_out(test, test.indptr[:-1] + [int(np.argmax([name.isdigit() for name in names])) for names in test])
+    hits = {}
+    for spec in (STACK, f"{STACK},sets=no", "edlae", "dem"):
+        first = fitted(spec) if spec.startswith("dem") else make_model(spec).fit(secrets()[0])
+        suggested = first.complete_batch(last.rest, k=1).items[:, 0]
+        hits[spec] = float((suggested == last.target).mean())
+    assert hits[STACK] > 0.85, hits
+    assert hits["dem"] > 0.85, hits
+    assert max(hits[f"{STACK},sets=no"], hits["edlae"]) < hits[STACK] - 0.2, hits
+
+
+def test_where_sets_say_nothing_more_it_is_the_model_without_them() -> None:
+    baskets = Baskets.from_matrix(np.random.default_rng(2).random((600, 12)) < 0.25)
+    models = [make_model(spec).fit(baskets) for spec in (STACK, f"{STACK},sets=no")]
+    np.testing.assert_array_equal(models[0].scores(baskets), models[1].scores(baskets))
+    assert len(models[0].sets_) == 0
+
+
+def test_of_many_items_the_most_frequent_take_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    train = secrets()[0]
+    monkeypatch.setattr(sets, "MOST_ITEMS", 20)
+    model = make_model(STACK).fit(train)
+    assert isinstance(model, Dem)
+    frequent = np.argsort(-train.frequencies, kind="stable")[:20]
+    assert 20 < len(model.sets_) < len(fitted(STACK).sets_)
+    assert np.isin(model.sets_, frequent).all()
+
+
+def test_one_record_is_scored_like_many_and_after_a_load(tmp_path: Path) -> None:
+    model, test = fitted(STACK), secrets()[1][:50]
+    scores = model.scores(test)
+    one_by_one = np.concatenate([model.scores(test[[r]]) for r in range(len(test))])
+    np.testing.assert_allclose(scores, one_by_one, atol=1e-5)
+    model.save(tmp_path / "secrets.model")
+    np.testing.assert_array_equal(load(tmp_path / "secrets.model").scores(test), scores)
+
+
+def test_reasons_tell_what_sets_do_in_combination() -> None:
+    model = fitted(STACK)
+    together_, apart_ = model.explain(["a", "b", "k"], "1"), model.explain(["a", "k"], "1")
+    whole = float(model.log_odds(Baskets.from_lists([["a", "b", "k"]]))[0, model.number("1")])
+    assert together_.score == pytest.approx(whole, abs=1e-4)
+    assert together_.prior + sum(v for _, v in together_.shares) + together_.rest == pytest.approx(whole, abs=1e-4)
+    assert dict(together_.hidden)["b"] == pytest.approx(together_.rest - apart_.rest, abs=1e-4)
+    assert together_.rest > apart_.rest + 1
+
+
+def test_files_of_earlier_formats_have_no_sets(tmp_path: Path) -> None:
+    model, path = fitted(f"{STACK},sets=no"), tmp_path / "earlier.model"
+    model.save(path)
+    header, arrays = apart(path.read_bytes())
+    del arrays["model.sets_"], header["params"]["sets"]
+    path.write_bytes(together(header | {"format": 4}, arrays))
+    np.testing.assert_array_equal(load(path).scores(secrets()[1]), model.scores(secrets()[1]))
+
+
+def test_a_file_whose_rows_are_not_those_of_its_sets(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.model"
+    fitted(STACK).save(path)
+    header, arrays = apart(path.read_bytes())
+    arrays["model.sets_"] = arrays["model.sets_"][:-1]
+    path.write_bytes(together(header, arrays))
+    with pytest.raises(CooccurError, match=r"damaged model file \(\d+ rows of 24 items and \d+ sets\)"):
+        load(path)
+
+
+@pytest.mark.parametrize("portable", [False, True])
+def test_learning_goes_on_with_the_rows_of_sets(portable: bool) -> None:
+    """The sums and gradients of a step are those of all rows that speak in a record."""
+    model, (train, _) = fitted(STACK), secrets()
+    some = train[:20]
+    batch = Batch(some.indptr, some.indices, np.ones(20, dtype=np.float32))
+    learner = EnergyLearner(model, train, fresh=False, portable=portable)
+    pairs = learner.energy.pairs
+    assert pairs is not None
+    assert learner.pairs is not None
+    z = torch.zeros((20, train.n_items))
+    pairs.add(z, batch)
+    np.testing.assert_allclose(z.numpy(), model._scores(some) - model.b_, atol=1e-4)
+    before, delta = learner.pairs.weights.copy(), np.random.default_rng(3).normal(size=z.shape).astype(np.float32)
+    pairs.step(torch.from_numpy(delta), batch)
+    if portable:
+        pairs.back()  # type: ignore[union-attr]
+    moved = np.sign(learner.pairs.weights - before)
+    np.testing.assert_array_equal(moved, np.sign(_gradient(model, some, delta)))
+
+
+def _gradient(model: Dem, baskets: Baskets, delta: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    """(pairs,) the sum over records of delta[r, t], for each row that speaks in r and its targets t."""
+    rows = np.repeat(np.arange(len(model.starts_) - 1), np.diff(model.starts_))
+    sources = [[u] for u in range(len(model.items_))] + [list(pair) for pair in model.sets_]
+    holds = np.array([baskets.matrix.toarray()[:, source].all(axis=1) for source in sources])
+    return np.asarray([holds[row] @ delta[:, t] for row, t in zip(rows, model.columns_, strict=True)])
+
+
+def test_what_learning_takes_is_in_the_estimate() -> None:
+    baskets = Baskets.from_lists([[f"{i}", f"{i + 1}"] for i in range(4000)])
+    assert make_model(STACK).estimate(baskets) > 4 * (4001 + sets.MOST) ** 2
+    assert make_model(f"{STACK},sets=no").estimate(baskets) < 4 * (4001 + sets.MOST) ** 2
