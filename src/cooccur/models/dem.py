@@ -88,7 +88,7 @@ class Dem(PseudoLikelihood):
         True, "where records bear names of items, as friend lists do: their links as pair terms beside those of auto"
     )
     sets: bool = parameter(
-        True, "sets of two items as inputs of the pair term of auto and closed, where that is clearly better"
+        True, "sets of two items as inputs of the pair term of auto and closed, where that is better"
     )
     start: str = parameter(
         "all", "how the hidden layers start: calm, almost linear; bold, quick to see combinations; free, relu units "

@@ -133,7 +133,7 @@ def assemble(
     linear += [*named, rivals.popular(baskets)]
     on_sets: list[WithSets] = []
     if model.sets and removals is not None and "centred" in chosen:
-        found = sets.learn(linear[chosen.index("centred")], learned, removals, progress)
+        found = sets.learn(learned, removals, progress)
         on_sets = [found] if found is not None else []
     progress(0.95, "how much each counts")
     said = (

@@ -11,20 +11,21 @@ says whose units are on where two items meet, and whose output weights are the b
 one, without the held-out records, and weighed on these.
 
 Where records are short and items mean something else together than apart, this says more than any pair term; where
-they are long it overfits. So a few sets are tried first: all take part only where these are clearly ahead of the same
-regression without sets. Memory: one matrix of (items + sets)^2, time (items + sets)^3.
+they are long it overfits. So a few sets of the most frequent items are tried first, and where these are not ahead of
+the same regression without sets none take part. Memory: one matrix of (items + sets)^2, time (items + sets)^3.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from cooccur import ops
 from cooccur.baskets import Baskets
-from cooccur.evaluation.metrics import top_at
+from cooccur.evaluation.metrics import reciprocal_rank
 from cooccur.evaluation.removal import Removals, rank_block
 from cooccur.models.base import Floats, Progress
 from cooccur.models.ease import gram, invert
@@ -33,14 +34,18 @@ from cooccur.pairs import cooccurrence
 from cooccur.training.batches import record_weights
 from cooccur.training.linear import Linear
 
-MOST_ITEMS = 10_000  # of more, only the most frequent take part
-MOST, TRIED = 8000, 500  # sets
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+MOST_ITEMS, MOST = 10_000, 8000  # of more items, and of more sets, only the most frequent take part
+FEW_ITEMS, FEW = 3000, 2000  # of both for the trial
 SEEN = 3  # records, at least, that hold a set
 L2 = 1.0  # times the mean length
 LENGTH = 0.5  # records weigh L^-1/2, as in the other closed forms
-CLEARLY = 2.0  # standard errors
+AHEAD = 1.0  # standard errors
 ROOM = 10_000_000  # weights that are kept, the largest
 SAMPLE = 400  # columns
+DENSE, BLOCK = 0.05, 4096  # share of numbers that are not 0; records
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,19 +67,22 @@ def bytes_for(n_items: int) -> int:
     return 4 * inputs**2 + 16 * min(ROOM, inputs * n)
 
 
-def learn(plain: Linear, baskets: Baskets, held: Removals, progress: Progress) -> WithSets | None:
-    """The regression on as many sets as are affordable, or None where a few of them are not clearly ahead of `plain`,
-    the one without sets, on records that `baskets` do not hold."""
+def learn(baskets: Baskets, held: Removals, progress: Progress) -> WithSets | None:
+    """The regression on as many sets as are affordable, or None where a few are not ahead of none on the removals, from
+    records that `baskets` do not hold."""
     progress(0.0, "sets of two items: trying a few")
-    kept = np.sort(np.argsort(-baskets.frequencies, kind="stable")[:MOST_ITEMS])
-    X = baskets.matrix[:, kept].sorted_indices()
-    some = Baskets(X.indptr, X.indices, baskets.items[kept])
-    sets = frequent(some, MOST)
-    found = _widened(closed_form(sets[:TRIED], some), kept, baskets)
-    if len(sets) == 0 or _lead(found, plain, held) < CLEARLY:
+    kept = _most_frequent(baskets, FEW_ITEMS)
+    some, asked = _among(baskets, kept), _asked_among(held, kept)
+    sets = frequent(some, FEW)
+    if not len(sets) or not len(asked):
         return None
+    if _lead(closed_form(sets, some), closed_form(sets[:0], some), asked) < AHEAD:
+        return None
+    kept = _most_frequent(baskets, MOST_ITEMS)
+    some = _among(baskets, kept)
+    sets = frequent(some, MOST)
     progress(0.2, f"sets of two items: {len(sets):,}")
-    return found if len(sets) <= TRIED else _widened(closed_form(sets, some), kept, baskets)
+    return _widened(closed_form(sets, some), kept, baskets)
 
 
 def frequent(baskets: Baskets, most: int) -> npt.NDArray[np.int64]:
@@ -97,7 +105,7 @@ def closed_form(sets: npt.NDArray[np.int64], baskets: Baskets) -> WithSets:
     sets = sets[np.lexsort(sets.T[::-1])]
     indptr, indices = with_sets(sets, n, baskets.indptr, baskets.indices)
     Z = csr_matrix((np.ones(len(indices), dtype=np.float32), indices, indptr), (len(baskets), n + len(sets)))
-    P, _, m = gram(Z, record_weights(baskets, LENGTH), centred=True)
+    P, m = _gram(Z, record_weights(baskets, LENGTH))
     mean_length = baskets.nnz / max(1, int(np.count_nonzero(baskets.lengths)))
     P.flat[:: len(P) + 1] += np.float32(L2 * mean_length)
     invert(P, "dem")
@@ -115,6 +123,37 @@ def closed_form(sets: npt.NDArray[np.int64], baskets: Baskets) -> WithSets:
     starts = np.concatenate(([0], np.cumsum([len(kept) for kept in rows])))
     W = csc_matrix((np.concatenate(values), np.concatenate(rows), starts), shape=(len(P), n)).tocsr()
     return WithSets(c, W, sets=sets.astype(np.int32))
+
+
+def _most_frequent(baskets: Baskets, most: int) -> npt.NDArray[np.int64]:
+    """So many items, but none that was never seen, ascending."""
+    first = np.argsort(-baskets.frequencies, kind="stable")[:most]
+    return np.sort(first[baskets.frequencies[first] > 0])
+
+
+def _among(baskets: Baskets, kept: npt.NDArray[np.int64]) -> Baskets:
+    """What the records hold of these items, in numbers of their own."""
+    X = baskets.matrix[:, kept].sorted_indices()
+    return Baskets(X.indptr, X.indices, baskets.items[kept])
+
+
+def _asked_among(held: Removals, kept: npt.NDArray[np.int64]) -> Removals:
+    some = held[np.isin(held.target, kept)]
+    return Removals(_among(some.rest, kept), np.searchsorted(kept, some.target), some.record)
+
+
+def _gram(Z: csr_matrix, w: Floats) -> tuple[Floats, Floats]:
+    """G and m; by the dense product where most of it is dense anyway."""
+    if Z.nnz < DENSE * Z.shape[0] * Z.shape[1]:
+        G, _, m = gram(Z, w, centred=True)
+        return G, m
+    m = (Z.T @ w) / np.float32(len(w))
+    G = np.zeros((Z.shape[1], Z.shape[1]), dtype=np.float32)
+    for start in range(0, len(w), BLOCK):
+        rows = slice(start, start + BLOCK)
+        D = Z[rows].toarray() - m
+        G += (D * w[rows, None]).T @ D
+    return G, m
 
 
 def _widened(part: WithSets, kept: npt.NDArray[np.int64], baskets: Baskets) -> WithSets:
@@ -144,15 +183,15 @@ def _least(sizes: Floats, room: int) -> float:
     return float(np.partition(sizes.ravel(), -room)[-room]) if room < sizes.size else 0.0
 
 
-def _lead(few: Linear, plain: Linear, held: Removals) -> float:
-    """By how many standard errors, between records, Top@1 + Top@10 of the first are above those of the second."""
+def _lead(one: Linear, other: Linear, held: Removals) -> float:
+    """By how many standard errors, between records, the mean reciprocal rank of the one is above that of the other."""
     gains = np.zeros(len(held))
     for start in range(0, len(held), 256):
         some = held[slice(start, start + 256)]
-        for sign, scores in ((1, few.unseen(some)), (-1, plain.unseen(some))):
+        for sign, scores in ((1, one.unseen(some)), (-1, other.unseen(some))):
             ops.mask(scores, some.rest.indptr, some.rest.indices)
             ranks = rank_block(scores, some)
-            gains[start : start + 256] += sign * (top_at(ranks, 1) + top_at(ranks, 10))
+            gains[start : start + 256] += sign * reciprocal_rank(ranks)
     _, record = np.unique(held.record, return_inverse=True)
     by_record = np.bincount(record, gains) / np.bincount(record)
     return float(by_record.mean() / max(by_record.std() / len(by_record) ** 0.5, 1e-12))
