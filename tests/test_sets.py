@@ -17,6 +17,7 @@ from cooccur.baskets import Baskets
 from cooccur.errors import CooccurError
 from cooccur.evaluation.removal import take_out
 from cooccur.models import make_model
+from cooccur.models import sets as of_records
 from cooccur.models.dem import Dem
 from cooccur.models.sets import check, with_sets
 from cooccur.storage import load
@@ -49,7 +50,7 @@ def fitted(spec: str) -> Dem:
 
 @given(st.lists(st.sets(st.integers(0, N - 1)), max_size=6), st.sets(st.sampled_from(list(combinations(range(N), 2)))))
 def test_a_record_holds_the_sets_whose_items_it_holds(records: list[set[int]], chosen: set[tuple[int, int]]) -> None:
-    pairs = sorted(chosen)
+    pairs = sorted((j, i) if (i + j) % 2 else (i, j) for i, j in chosen)
     baskets = Baskets.from_matrix(np.array([[i in record for i in range(N)] for record in records]).reshape(-1, N))
     indptr, indices = with_sets(np.array(pairs, dtype=np.int32).reshape(-1, 2), N, baskets.indptr, baskets.indices)
     assert len(indptr) == len(records) + 1
@@ -58,14 +59,16 @@ def test_a_record_holds_the_sets_whose_items_it_holds(records: list[set[int]], c
         assert indices[indptr[r] : indptr[r + 1]].tolist() == expected
 
 
-@pytest.mark.parametrize("wrong", [[[1, 1]], [[2, 1]], [[0, 2], [0, 1]], [[0, 1], [0, 1]]])
+@pytest.mark.parametrize("wrong", [[[1, 1]], [[0, 2], [0, 1]], [[0, 1], [0, 1]], [[0, 1], [1, 0]]])
 def test_sets_that_are_none_or_out_of_order(wrong: list[list[int]]) -> None:
-    check(np.array([[0, 1], [0, 2], [1, 2]], dtype=np.int32))
-    with pytest.raises(ValueError, match="not pairs of two items, rising"):
+    check(np.array([[0, 1], [2, 0], [2, 1]], dtype=np.int32))
+    with pytest.raises(ValueError, match="not different pairs of two items, rising"):
         check(np.array(wrong, dtype=np.int32))
 
 
-def test_the_closed_form_is_a_ridge_regression_for_each_item() -> None:
+@pytest.mark.parametrize("dense", [0.0, 2.0])
+def test_the_closed_form_is_a_ridge_regression_for_each_item(dense: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sets, "DENSE", dense)  # always by the dense product, and never
     baskets = Baskets.from_matrix(np.random.default_rng(1).random((80, N)) < 0.35)
     chosen = sets.frequent(baskets, 12)
     found = sets.closed_form(chosen, baskets)
@@ -82,12 +85,11 @@ def test_the_closed_form_is_a_ridge_regression_for_each_item() -> None:
         np.testing.assert_allclose(found.scores(baskets)[:, t], expected, atol=1e-4)
 
 
-def test_a_budget_keeps_the_largest_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_budget_keeps_the_largest_weights() -> None:
     baskets = secrets()[0]
     chosen = sets.frequent(baskets, 66)
     whole = sets.closed_form(chosen, baskets).W.toarray()
-    monkeypatch.setattr(sets, "ROOM", 500)
-    cut = sets.closed_form(chosen, baskets).W.toarray()
+    cut = sets.closed_form(chosen, baskets, room=500).W.toarray()
     assert 450 < np.count_nonzero(cut) <= 500
     np.testing.assert_array_equal(cut[cut != 0], whole[cut != 0])
     assert np.abs(whole[cut == 0]).max() <= np.abs(cut[cut != 0]).min()
@@ -106,21 +108,26 @@ def test_what_two_items_say_together_is_found() -> None:
     assert max(hits[f"{STACK},sets=no"], hits["edlae"]) < hits[STACK] - 0.2, hits
 
 
-def test_where_sets_say_nothing_more_it_is_the_model_without_them() -> None:
-    baskets = Baskets.from_matrix(np.random.default_rng(2).random((600, 12)) < 0.25)
+def test_where_sets_overfit_it_is_the_model_without_them() -> None:
+    """Long records, whose items depend on each other by two hidden tastes."""
+    rng = np.random.default_rng(2)
+    phi = rng.normal(size=(900, 2)) @ rng.normal(size=(2, 40)) + rng.normal(size=40)
+    baskets = Baskets.from_matrix(phi > rng.logistic(size=phi.shape))
     models = [make_model(spec).fit(baskets) for spec in (STACK, f"{STACK},sets=no")]
     np.testing.assert_array_equal(models[0].scores(baskets), models[1].scores(baskets))
     assert len(models[0].sets_) == 0
 
 
 def test_of_many_items_the_most_frequent_take_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    train = secrets()[0]
+    train, whole = secrets()[0], fitted(STACK)
     monkeypatch.setattr(sets, "MOST_ITEMS", 20)
     model = make_model(STACK).fit(train)
     assert isinstance(model, Dem)
     frequent = np.argsort(-train.frequencies, kind="stable")[:20]
-    assert 20 < len(model.sets_) < len(fitted(STACK).sets_)
+    assert 20 < len(model.sets_) < len(whole.sets_)
     assert np.isin(model.sets_, frequent).all()
+    monkeypatch.setattr(sets, "MOST_ITEMS", 7)  # less than a third of them
+    assert len(make_model(STACK).fit(train).sets_) == 0  # type: ignore[attr-defined]
 
 
 def test_one_record_is_scored_like_many_and_after_a_load(tmp_path: Path) -> None:
@@ -161,6 +168,16 @@ def test_a_file_whose_rows_are_not_those_of_its_sets(tmp_path: Path) -> None:
         load(path)
 
 
+def test_a_file_without_any_row(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.model"
+    fitted(STACK).save(path)
+    header, arrays = apart(path.read_bytes())
+    arrays["model.starts_"] = arrays["model.starts_"][:0]
+    path.write_bytes(together(header, arrays))
+    with pytest.raises(CooccurError, match="damaged model file"):
+        load(path)
+
+
 @pytest.mark.parametrize("portable", [False, True])
 def test_learning_goes_on_with_the_rows_of_sets(portable: bool) -> None:
     """The sums and gradients of a step are those of all rows that speak in a record."""
@@ -191,6 +208,53 @@ def _gradient(model: Dem, baskets: Baskets, delta: npt.NDArray[np.float32]) -> n
 
 
 def test_what_learning_takes_is_in_the_estimate() -> None:
-    baskets = Baskets.from_lists([[f"{i}", f"{i + 1}"] for i in range(4000)])
-    assert make_model(STACK).estimate(baskets) > 4 * (4001 + sets.MOST) ** 2
-    assert make_model(f"{STACK},sets=no").estimate(baskets) < 4 * (4001 + sets.MOST) ** 2
+    wide = Baskets.from_lists([[f"{i + more}" for more in range(4)] for i in range(4000)])
+    assert make_model(STACK).estimate(wide) > 4 * (wide.n_items + sets.MOST) ** 2
+    assert make_model(f"{STACK},sets=no").estimate(wide) < 4 * (wide.n_items + sets.MOST) ** 2
+    single = Baskets.from_lists([[f"{i}"] for i in range(4000)])  # no sets at all
+    assert make_model(STACK).estimate(single) == make_model(f"{STACK},sets=no").estimate(single)
+
+
+def test_records_are_looked_at_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, records = fitted(STACK), secrets()[1]
+    whole = with_sets(model.sets_, records.n_items, records.indptr, records.indices)
+    monkeypatch.setattr(of_records, "BLOCK", 7)
+    parts = with_sets(model.sets_, records.n_items, records.indptr, records.indices)
+    for one, other in zip(whole, parts, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_an_item_that_was_always_alone_says_nothing() -> None:
+    train = secrets()[0]
+    lonely = Baskets.from_lists([*train, *([["lonely"]] * 100)])
+    model = make_model(STACK).fit(lonely)
+    assert isinstance(model, Dem)
+    assert len(model.sets_)
+    scores = model._scores(Baskets.from_lists([["lonely"]]).with_vocabulary(model.items_)[0])
+    np.testing.assert_array_equal(scores[0], model._shares())
+    assert not model._affinity(model.number("lonely")).any()
+
+
+def test_sets_that_say_the_same_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    train, without = secrets()[0], fitted(f"{STACK},sets=no")
+    monkeypatch.setattr(sets, "L2", -1e6)  # no ridge that a matrix could be inverted with
+    np.testing.assert_array_equal(make_model(STACK).fit(train).scores(train), without.scores(train))
+
+
+def test_among_all_items_it_is_the_same_regression() -> None:
+    train, test = secrets()
+    kept = sets._most_frequent(train, 20)
+    some = sets._among(train, kept)
+    small = sets.closed_form(sets.frequent(some, 100), some)
+    wide = sets._widened(small, kept, train)
+    np.testing.assert_allclose(wide.scores(test)[:, kept], small.scores(sets._among(test, kept)), atol=1e-6)
+    others = np.setdiff1d(np.arange(train.n_items), kept)
+    np.testing.assert_allclose(
+        wide.scores(test)[:, others], np.tile(train.frequencies[others] / len(train), (len(test), 1)), atol=1e-6
+    )
+
+
+def test_the_trial_is_of_frequent_items(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = fitted(STACK)
+    monkeypatch.setattr(sets, "FEW_ITEMS", 20)
+    assert len(make_model(STACK).fit(secrets()[0]).sets_) == len(whole.sets_)  # type: ignore[attr-defined]

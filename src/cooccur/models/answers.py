@@ -55,7 +55,7 @@ class Reason(ReasonView):
     prior: float
     shares: tuple[tuple[str, float], ...]
     rest: float
-    hidden: tuple[tuple[str, float], ...] = ()  # of a deep model: what leaving an item out takes from `rest`
+    hidden: tuple[tuple[str, float], ...] = ()  # where items combine: what leaving one out takes from `rest`
     titles: Titles = field(default_factory=Titles, repr=False, compare=False)
 
     @property

@@ -99,7 +99,7 @@ def _check_shape(name: str, array: Array, found: npt.NDArray[Any], bound: dict[s
             fits = fits and size == int(symbol)
         else:
             used[symbol] = bound.setdefault(symbol, size - more)
-            fits = fits and size == used[symbol] + more
+            fits = fits and size == used[symbol] + more and used[symbol] >= 0
     if not fits:
         known = f" with {', '.join(f'{symbol} = {size}' for symbol, size in used.items())}" if used else ""
         shape = f"({array.shape.replace(',', ', ')})"

@@ -133,7 +133,7 @@ class Dem(PseudoLikelihood):
         joined = 8 * nets * self._weights_an_item(baskets.n_items) * baskets.n_items
         closed = Ease().estimate(baskets) if self.pairs in ("auto", "closed") else 0
         if closed and self.sets:
-            closed = max(closed, bytes_for(baskets.n_items))
+            closed = max(closed, bytes_for(baskets))
         linked = BYTES_A_LINK * baskets.nnz if self.names and self.pairs == "auto" and not baskets.numbered else 0
         return super().estimate(baskets) + joined + closed + linked
 

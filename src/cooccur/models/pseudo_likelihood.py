@@ -2,8 +2,8 @@
 
     phi(t, v) = b_t + sum_{i in I_v, i != t} R0_it + R_t . h        h: the hidden layers, see `layers.py`
 
-R0 lives on pairs that occur together in the training records, see `training/support.py`. `Terms` says which of the
-three there are, and how the hidden layers start and see the record.
+R0 lives on pairs that occur together in the training records, see `training/support.py`, and may have rows for sets of
+two items, see `sets.py`. `Terms` says which of the three there are, and how the hidden layers start and see the record.
 """
 
 from __future__ import annotations

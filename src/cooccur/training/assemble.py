@@ -34,7 +34,7 @@ from cooccur import ops
 from cooccur.baskets import Baskets
 from cooccur.evaluation.removal import Removals, remove_items, take_out
 from cooccur.models.base import Floats, Progress
-from cooccur.models.sets import NONE
+from cooccur.pairs import BYTES_A_PAIR
 from cooccur.training import blend, links, rivals, sets, support
 from cooccur.training.linear import Linear, weighted_sum
 from cooccur.training.sets import WithSets
@@ -123,7 +123,6 @@ def assemble(
         nets[0].to(model)
         return  # it has learned log-odds
     Net.none(len(model.items_)).to(model)
-    model.sets_ = NONE
     model.starts_ = np.zeros(len(model.items_) + 1, dtype=np.int64)
     model.columns_, model.weights_ = support.NOTHING.columns, support.NOTHING.counts
     pairs = support.choose(baskets, model.memory, progress) if chosen else support.NOTHING
@@ -133,7 +132,7 @@ def assemble(
     linear += [*named, rivals.popular(baskets)]
     on_sets: list[WithSets] = []
     if model.sets and removals is not None and "centred" in chosen:
-        found = sets.learn(learned, removals, progress)
+        found = sets.learn(learned, removals, int(model.memory * 1e6 / BYTES_A_PAIR), progress)
         on_sets = [found] if found is not None else []
     progress(0.95, "how much each counts")
     said = (
@@ -156,7 +155,8 @@ def assemble(
     whole.to(model)  # none: the hidden layers did not help
     if others.any() or own[len(nets) :].any():
         stack = weighted_sum([*linear, *on_sets], tau * np.append(others, own[len(nets) :]))
-        model.sets_ = on_sets[0].sets if own[len(nets) :].any() else NONE
+        if own[len(nets) :].any():
+            model.sets_ = on_sets[0].sets
         model.starts_, model.weights_ = stack.W.indptr.astype(np.int64), stack.W.data
         model.columns_ = stack.W.indices.astype(np.int32)
         model.b_ = model.b_ + stack.c

@@ -52,7 +52,7 @@ class EnergyLearner(Learner):
         if terms.bias:
             b = log_odds_alone(baskets.frequencies, len(baskets)) if fresh else model.b_
             self.energy.b = torch.tensor(b, dtype=torch.float32, device=self.device)
-        has_pairs = terms.pairs if fresh else len(model.columns_) > 0
+        has_pairs = terms.pairs if fresh else len(model.columns_) + len(model.sets_) > 0
         widths = terms.widths if fresh else tuple(model.sizes_.tolist())
         self.pairs = self._pairs(baskets, terms.tied, fresh, progress) if has_pairs else None
         if self.pairs is not None:

@@ -26,8 +26,8 @@ EVERY = np.empty(0, dtype=np.int64)  # "a column for every item"
 
 @dataclass(eq=False)
 class PairTerm:
-    """CSR by source item: starts (n + 1,), columns (m,), weights (m,). Behind the items' rows there may be those of
-    `sets` (see `models/sets.py`); no set speaks for its own items.
+    """CSR by source: starts (rows + 1,), columns (m,), weights (m,). There is a row for each item, and behind these
+    there may be one for each of `sets` (see `models/sets.py`); no set speaks for its own items.
 
     `anchor` (m,) or empty: the prior that `decay` pulls towards. `own` (m,) or empty: what to add to a pair's weight
     when the record at hand was itself counted in the prior (so that it does not see itself in it).
@@ -84,8 +84,8 @@ class PairTerm:
     def gradient(
         self, delta: torch.Tensor, batch: Batch, slot: npt.NDArray[np.int64] = EVERY
     ) -> tuple[Any, Any, Floats]:
-        """Rows of the gradient for the batch's distinct items: (items, where each row starts, values). The next call
-        takes the memory of the values."""
+        """Rows of the gradient for all that speak in the batch: (items and sets, where each row starts, values). The
+        next call takes the memory of the values."""
         items, item_starts, item_rows = self.sources(batch).by_item
         sizes = self.starts[items + 1] - self.starts[items]
         out_starts = np.concatenate(([0], np.cumsum(sizes)))

@@ -11,8 +11,8 @@ says whose units are on where two items meet, and whose output weights are the b
 one, without the held-out records, and weighed on these.
 
 Where records are short and items mean something else together than apart, this says more than any pair term; where
-they are long it overfits. So a few sets of the most frequent items are tried first, and where these are not ahead of
-the same regression without sets none take part. Memory: one matrix of (items + sets)^2, time (items + sets)^3.
+they are long it overfits. So a few sets of the most frequent items are tried first, and where these are behind the
+same regression without sets none take part. Memory: one matrix of (items + sets)^2, time (items + sets)^3.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ import numpy.typing as npt
 
 from cooccur import ops
 from cooccur.baskets import Baskets
+from cooccur.errors import ParameterError
 from cooccur.evaluation.metrics import reciprocal_rank
 from cooccur.evaluation.removal import Removals, rank_block
 from cooccur.models.base import Floats, Progress
 from cooccur.models.ease import gram, invert
-from cooccur.models.sets import with_sets
+from cooccur.models.sets import in_order, with_sets
 from cooccur.pairs import cooccurrence
 from cooccur.training.batches import record_weights
 from cooccur.training.linear import Linear
@@ -38,14 +39,15 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 MOST_ITEMS, MOST = 10_000, 8000  # of more items, and of more sets, only the most frequent take part
+SHARE = 1 / 3  # of the items, at least, that must be able to
 FEW_ITEMS, FEW = 3000, 2000  # of both for the trial
 SEEN = 3  # records, at least, that hold a set
 L2 = 1.0  # times the mean length
 LENGTH = 0.5  # records weigh L^-1/2, as in the other closed forms
-AHEAD = 1.0  # standard errors
+BEHIND = 1.0  # standard errors
 ROOM = 10_000_000  # weights that are kept, the largest
 SAMPLE = 400  # columns
-DENSE, BLOCK = 0.05, 4096  # share of numbers that are not 0; records
+DENSE, BLOCK = 0.05, 1024  # share of numbers that are not 0; records, or inputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,35 +56,38 @@ class WithSets(Linear):
 
     sets: npt.NDArray[np.int32]
 
-    def scores(self, baskets: Baskets) -> Floats:
-        found = np.tile(self.c, (len(baskets), 1))
-        self._add(found, *with_sets(self.sets, len(self.c), baskets.indptr, baskets.indices))
-        return found
+    def _add(self, scores: Floats, indptr: npt.NDArray[np.int64], indices: npt.NDArray[np.integer]) -> None:
+        super()._add(scores, *with_sets(self.sets, len(self.c), indptr, indices))
 
 
-def bytes_for(n_items: int) -> int:
-    """What learning takes at most for so many items."""
-    n = min(n_items, MOST_ITEMS)
-    inputs = n + min(MOST, n * (n - 1) // 2)
-    return 4 * inputs**2 + 16 * min(ROOM, inputs * n)
+def bytes_for(baskets: Baskets) -> int:
+    """What learning takes at most."""
+    n, L = min(baskets.n_items, MOST_ITEMS), baskets.lengths
+    most = min(MOST, int((L * (L - 1)).sum()) // (2 * SEEN))
+    return 4 * (n + most) * (n + most + 3 * BLOCK) + 16 * min(ROOM, (n + most) * n) if most else 0
 
 
-def learn(baskets: Baskets, held: Removals, progress: Progress) -> WithSets | None:
-    """The regression on as many sets as are affordable, or None where a few are not ahead of none on the removals, from
-    records that `baskets` do not hold."""
+def learn(baskets: Baskets, held: Removals, room: int, progress: Progress) -> WithSets | None:
+    """The regression on as many sets as are affordable, with at most so many weights, or None where a few sets are
+    behind none on the removals, from records that `baskets` do not hold."""
+    if SHARE * baskets.n_items > MOST_ITEMS:
+        return None
     progress(0.0, "sets of two items: trying a few")
     kept = _most_frequent(baskets, FEW_ITEMS)
     some, asked = _among(baskets, kept), _asked_among(held, kept)
     sets = frequent(some, FEW)
     if not len(sets) or not len(asked):
         return None
-    if _lead(closed_form(sets, some), closed_form(sets[:0], some), asked) < AHEAD:
+    try:
+        if _lead(closed_form(sets, some), closed_form(sets[:0], some), asked) < -BEHIND:
+            return None
+        kept = _most_frequent(baskets, MOST_ITEMS)
+        some = _among(baskets, kept)
+        sets = frequent(some, MOST)
+        progress(0.2, f"sets of two items: {len(sets):,}")
+        return _widened(closed_form(sets, some, min(room, ROOM)), kept, baskets)
+    except ParameterError:  # sets that say the same: their matrix has no inverse
         return None
-    kept = _most_frequent(baskets, MOST_ITEMS)
-    some = _among(baskets, kept)
-    sets = frequent(some, MOST)
-    progress(0.2, f"sets of two items: {len(sets):,}")
-    return _widened(closed_form(sets, some), kept, baskets)
 
 
 def frequent(baskets: Baskets, most: int) -> npt.NDArray[np.int64]:
@@ -97,23 +102,23 @@ def frequent(baskets: Baskets, most: int) -> npt.NDArray[np.int64]:
     return np.stack((counts.row[kept], counts.col[kept]), axis=1).astype(np.int64)
 
 
-def closed_form(sets: npt.NDArray[np.int64], baskets: Baskets) -> WithSets:
-    """The regression on the items and these sets."""
+def closed_form(sets: npt.NDArray[np.integer], baskets: Baskets, room: int = ROOM) -> WithSets:
+    """The regression on the items and these sets, its largest weights."""
     from scipy.sparse import csc_matrix, csr_matrix
 
     n = baskets.n_items
-    sets = sets[np.lexsort(sets.T[::-1])]
-    indptr, indices = with_sets(sets, n, baskets.indptr, baskets.indices)
+    ordered = in_order(sets, baskets.frequencies)
+    indptr, indices = with_sets(ordered, n, baskets.indptr, baskets.indices)
     Z = csr_matrix((np.ones(len(indices), dtype=np.float32), indices, indptr), (len(baskets), n + len(sets)))
     P, m = _gram(Z, record_weights(baskets, LENGTH))
     mean_length = baskets.nnz / max(1, int(np.count_nonzero(baskets.lengths)))
     P.flat[:: len(P) + 1] += np.float32(L2 * mean_length)
     invert(P, "dem")
 
-    items, member = np.append(np.arange(n), sets.ravel()), np.append(np.arange(n), n + np.arange(2 * len(sets)) // 2)
+    items, member = np.append(np.arange(n), ordered.ravel()), np.append(np.arange(n), n + np.arange(2 * len(sets)) // 2)
     unseen = np.split(member[np.argsort(items, kind="stable")], np.cumsum(np.bincount(items, minlength=n))[:-1])
     some = np.random.default_rng(0).permutation(n)[:SAMPLE]
-    least = _least(np.abs([_column(P, unseen[t]) for t in some]), ROOM * len(some) // n)
+    least = _least(np.abs([_column(P, unseen[t]) for t in some]), room * len(some) // n)
     c, rows, values = np.zeros(n, dtype=np.float32), [], []
     for t in range(n):
         column = _column(P, unseen[t])
@@ -122,13 +127,14 @@ def closed_form(sets: npt.NDArray[np.int64], baskets: Baskets) -> WithSets:
         values.append(column[rows[-1]])
     starts = np.concatenate(([0], np.cumsum([len(kept) for kept in rows])))
     W = csc_matrix((np.concatenate(values), np.concatenate(rows), starts), shape=(len(P), n)).tocsr()
-    return WithSets(c, W, sets=sets.astype(np.int32))
+    return WithSets(c, W, sets=ordered)
 
 
 def _most_frequent(baskets: Baskets, most: int) -> npt.NDArray[np.int64]:
-    """So many items, but none that was never seen, ascending."""
-    first = np.argsort(-baskets.frequencies, kind="stable")[:most]
-    return np.sort(first[baskets.frequencies[first] > 0])
+    """So many items, but none that was always alone, ascending."""
+    met = baskets[baskets.lengths >= 2].frequencies
+    first = np.argsort(-met, kind="stable")[:most]
+    return np.sort(first[met[first] > 0])
 
 
 def _among(baskets: Baskets, kept: npt.NDArray[np.int64]) -> Baskets:
@@ -152,7 +158,9 @@ def _gram(Z: csr_matrix, w: Floats) -> tuple[Floats, Floats]:
     for start in range(0, len(w), BLOCK):
         rows = slice(start, start + BLOCK)
         D = Z[rows].toarray() - m
-        G += (D * w[rows, None]).T @ D
+        weighed = w[rows, None] * D
+        for first in range(0, len(G), BLOCK):
+            G[first : first + BLOCK] += weighed[:, first : first + BLOCK].T @ D
     return G, m
 
 
