@@ -178,7 +178,7 @@ def test_every_page_is_in_the_menu() -> None:
 
 def test_which_model_quotes_the_boards() -> None:
     """Every pair of figures is in one of the documents that it names."""
-    names = ("docs/results.md", "docs/leaderboard.md", "docs/experiments.md", "docs/tuning.md")
+    names = ("docs/results.md", "docs/leaderboard.md", "docs/experiments.md", "docs/tuning.md", "docs/other-data.md")
     boards = re.sub(r"\*\*|±\s*\d+\.\d+", "", "".join((ROOT / name).read_text() for name in names))
     boards = re.sub(r"(\d)\s*\|\s*(\d)", r"\1 / \2", boards)  # columns of their own
     for pair in re.findall(r"\d+\.\d+ / \d+\.\d+", (ROOT / "docs/which-model.md").read_text()):
