@@ -95,6 +95,14 @@ def test_a_budget_keeps_the_largest_weights() -> None:
     assert np.abs(whole[cut == 0]).max() <= np.abs(cut[cut != 0]).min()
 
 
+def test_the_budget_of_the_pairs_is_that_of_the_sets_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cooccur.training.assemble.BYTES_A_PAIR", 2000)
+    model = make_model(f"{STACK},memory=1").fit(secrets()[0])
+    assert isinstance(model, Dem)
+    n = len(model.items_)
+    assert 0 < model.starts_[-1] - model.starts_[n] <= 500 < fitted(STACK).starts_[-1] - fitted(STACK).starts_[n]
+
+
 def test_what_two_items_say_together_is_found() -> None:
     _, test = secrets()
     last = take_out(test, test.indptr[:-1] + [int(np.argmax([name.isdigit() for name in names])) for names in test])
