@@ -134,8 +134,16 @@ def test_of_many_items_the_most_frequent_take_part(monkeypatch: pytest.MonkeyPat
     frequent = np.argsort(-train.frequencies, kind="stable")[:20]
     assert 20 < len(model.sets_) < len(whole.sets_)
     assert np.isin(model.sets_, frequent).all()
-    monkeypatch.setattr(sets, "MOST_ITEMS", 7)  # less than a third of them
-    assert len(make_model(STACK).fit(train).sets_) == 0  # type: ignore[attr-defined]
+
+
+def test_where_most_items_can_have_none_sets_must_be_clearly_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sets, "MOST_ITEMS", 20)
+    monkeypatch.setattr(sets, "SHARE", 0.9)  # 20 of 24 are fewer
+    for needed in (sets.AHEAD, 1000.0):
+        monkeypatch.setattr(sets, "AHEAD", needed)
+        model = make_model(STACK).fit(secrets()[0])
+        assert isinstance(model, Dem)
+        assert (len(model.sets_) > 0) == (needed < 1000)
 
 
 def test_one_record_is_scored_like_many_and_after_a_load(tmp_path: Path) -> None:

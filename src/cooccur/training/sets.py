@@ -12,7 +12,8 @@ one, without the held-out records, and weighed on these.
 
 Where records are short and items mean something else together than apart, this says more than any pair term; where
 they are long it overfits. So a few sets of the most frequent items are tried first, and where these are behind the
-same regression without sets none take part. Memory: one matrix of (items + sets)^2, time (items + sets)^3.
+same regression without sets none take part; where most items cannot have any, the few must be clearly ahead of it.
+Memory: one matrix of (items + sets)^2, time (items + sets)^3.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 MOST_ITEMS, MOST = 10_000, 8000  # of more items, and of more sets, only the most frequent take part
-SHARE = 1 / 3  # of the items, at least, that must be able to
 FEW_ITEMS, FEW = 3000, 2000  # of both for the trial
 SEEN = 3  # records, at least, that hold a set
 L2 = 1.0  # times the mean length
 LENGTH = 0.5  # records weigh L^-1/2, as in the other closed forms
-BEHIND = 1.0  # standard errors
+BEHIND = 1.0  # standard errors that the trial may be behind
+SHARE, AHEAD = 1 / 3, 2.0  # where fewer of the items can take part, it must be so many ahead
 ROOM = 10_000_000  # weights that are kept, the largest
 SAMPLE = 400  # columns
 DENSE, BLOCK = 0.05, 1024  # share of numbers that are not 0; records, or inputs
@@ -68,10 +69,9 @@ def bytes_for(baskets: Baskets) -> int:
 
 
 def learn(baskets: Baskets, held: Removals, room: int, progress: Progress) -> WithSets | None:
-    """The regression on as many sets as are affordable, with at most so many weights, or None where a few sets are
-    behind none on the removals, from records that `baskets` do not hold."""
-    if SHARE * baskets.n_items > MOST_ITEMS:
-        return None
+    """The regression on as many sets as are affordable, with at most so many weights, or None where a few sets do
+    not stand the trial on the removals, from records that `baskets` do not hold."""
+    least = -BEHIND if SHARE * baskets.n_items <= MOST_ITEMS else AHEAD
     progress(0.0, "sets of two items: trying a few")
     kept = _most_frequent(baskets, FEW_ITEMS)
     some, asked = _among(baskets, kept), _asked_among(held, kept)
@@ -79,7 +79,7 @@ def learn(baskets: Baskets, held: Removals, room: int, progress: Progress) -> Wi
     if not len(sets) or not len(asked):
         return None
     try:
-        if _lead(closed_form(sets, some), closed_form(sets[:0], some), asked) < -BEHIND:
+        if _lead(closed_form(sets, some), closed_form(sets[:0], some), asked) < least:
             return None
         kept = _most_frequent(baskets, MOST_ITEMS)
         some = _among(baskets, kept)
