@@ -15,8 +15,9 @@ from cooccur.models import make_model
 from cooccur.models.dem import Dem
 from cooccur.models.graph import LwCvg
 from cooccur.training import blend, rivals, support
-from cooccur.training.assemble import Net, _lifts, join, mean_of
 from cooccur.training.loop import validate
+from cooccur.training.nets import Net, join, mean_of
+from cooccur.training.temper import _lifts
 
 RANDOM = Baskets.from_matrix(np.random.default_rng(5).random((900, 30)) < 0.15)
 

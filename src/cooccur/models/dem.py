@@ -202,7 +202,8 @@ class Dem(PseudoLikelihood):
             self._start, self._drawn, self._net = type(self)._start, 0, 0
 
     def _learn(self, baskets: Baskets, progress: Progress) -> None:
-        from cooccur.training.assemble import Net, assemble, mean_of
+        from cooccur.training.assemble import assemble
+        from cooccur.training.nets import Net, mean_of
 
         learn, removals = self._hold_out(baskets)
         chosen = self.pairs not in ("learned", "no")

@@ -3,7 +3,7 @@
     maximise  sum_v w_v mean_{t in I_v} [ phi(t, v_-t) - ln( e^phi(t, v_-t) + sum_{j not in I_v} e^phi(j, v_-t) ) ]
 
 Where phi is the log-odds of an energy, e^phi(t, v_-t) is p(v) / p(v_-t): this is the likelihood of v among the records
-that share all items but one with it. A constant added to phi changes nothing; `assemble.py` brings it to log-odds.
+that share all items but one with it. A constant added to phi changes nothing; `temper.py` brings it to log-odds.
 Every record counts the same, as in the evaluation, whatever its length. Of each record `TARGETS` items, drawn anew at
 each step, stand for all t: unbiased. The softmax is that of `softmax.py`, with hidden layers h in place of its sums.
 

@@ -68,8 +68,8 @@ def bytes_for(baskets: Baskets) -> int:
     return 4 * (n + most) * (n + most + 3 * BLOCK) + 16 * min(ROOM, (n + most) * n) if most else 0
 
 
-def learn(baskets: Baskets, held: Removals, room: int, progress: Progress) -> WithSets | None:
-    """The regression on as many sets as are affordable, with at most so many weights, or None where a few sets do
+def learn(baskets: Baskets, held: Removals, room: int, progress: Progress) -> list[WithSets]:
+    """The regression on as many sets as are affordable, with at most so many weights, or nothing where a few sets do
     not stand the trial on the removals, from records that `baskets` do not hold."""
     least = -BEHIND if SHARE * baskets.n_items <= MOST_ITEMS else AHEAD
     progress(0.0, "sets of two items: trying a few")
@@ -77,17 +77,17 @@ def learn(baskets: Baskets, held: Removals, room: int, progress: Progress) -> Wi
     some, asked = _among(baskets, kept), _asked_among(held, kept)
     sets = frequent(some, FEW)
     if not len(sets) or not len(asked):
-        return None
+        return []
     try:
         if _lead(closed_form(sets, some), closed_form(sets[:0], some), asked) < least:
-            return None
+            return []
         kept = _most_frequent(baskets, MOST_ITEMS)
         some = _among(baskets, kept)
         sets = frequent(some, MOST)
         progress(0.2, f"sets of two items: {len(sets):,}")
-        return _widened(closed_form(sets, some, min(room, ROOM)), kept, baskets)
+        return [_widened(closed_form(sets, some, min(room, ROOM)), kept, baskets)]
     except ParameterError:  # sets that say the same: their matrix has no inverse
-        return None
+        return []
 
 
 def frequent(baskets: Baskets, most: int) -> npt.NDArray[np.int64]:
