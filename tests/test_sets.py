@@ -194,6 +194,35 @@ def test_a_file_without_any_row(tmp_path: Path) -> None:
         load(path)
 
 
+def test_a_file_of_sets_that_weigh_nothing(tmp_path: Path) -> None:
+    model, path = fitted(STACK), tmp_path / "empty.model"
+    model.save(path)
+    header, arrays = apart(path.read_bytes())
+    arrays["model.starts_"] = np.zeros_like(arrays["model.starts_"])
+    for name in ("model.columns_", "model.weights_"):
+        arrays[name] = arrays[name][:0]
+    path.write_bytes(together(header, arrays))
+    empty = load(path)
+    assert isinstance(empty, Dem)
+    np.testing.assert_array_equal(empty.sets_, model.sets_)
+    np.testing.assert_allclose(empty._scores(secrets()[1]) - model.b_, 0, atol=1e-6)
+
+
+def test_a_look_up_costs_the_sets_of_the_rarer_items(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All sets hold the frequent item 0, which is in every record; each is found by the other."""
+    n = 400
+    chosen = of_records.in_order(np.array([[0, i] for i in range(1, n)]), np.append(10**6, np.arange(n)[1:]))
+    asked: list[int] = []
+    repeat = np.repeat
+    monkeypatch.setattr(of_records.np, "repeat", lambda a, times: asked.append(int(np.sum(times))) or repeat(a, times))
+    records = [[0, i] for i in range(1, n)]
+    indptr, indices = np.arange(0, 2 * n - 1, 2), np.array(records, dtype=np.int32).ravel()
+    starts, found = with_sets(chosen, n, indptr, indices)
+    np.testing.assert_array_equal(np.diff(starts), 3)
+    np.testing.assert_array_equal(found.reshape(-1, 3)[:, 2], n + np.arange(n - 1))
+    assert max(asked) <= 2 * len(records), asked
+
+
 @pytest.mark.parametrize("portable", [False, True])
 def test_learning_goes_on_with_the_rows_of_sets(portable: bool) -> None:
     """The sums and gradients of a step are those of all rows that speak in a record."""
