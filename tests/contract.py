@@ -127,6 +127,12 @@ class Contract:
         for name in one.arrays:
             np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
 
+    def test_progress_never_goes_back(self) -> None:
+        told: list[float] = []
+        make_model(self.spec).fit(TOY * 8, progress=lambda share, words: told.append(share))
+        assert told == sorted(told)
+        assert all(0 <= share <= 1 for share in told)
+
     def test_save_load_same_answers(self, trained: Model, tmp_path: Path) -> None:
         trained.save(tmp_path / "model.safetensors")
         again = load(tmp_path / "model.safetensors")

@@ -85,10 +85,3 @@ def test_l2_is_chosen_from_the_grid_and_kept(monkeypatch: pytest.MonkeyPatch, da
     assert chosen.l2_[0] == pytest.approx(np.sqrt(data.sum()) / 32)
     given = Mmmf(factors=3, l2=float(np.sqrt(data.sum()) / 32)).fit(data)
     np.testing.assert_array_equal(chosen.F_, given.F_)
-
-
-def test_progress_never_goes_back(data: npt.NDArray[np.int64]) -> None:
-    shares: list[float] = []
-    Mmmf(factors=3).fit(data, progress=lambda share, words: shares.append(share))
-    assert shares == sorted(shares)
-    assert 0 <= shares[0] < shares[-1] <= 1

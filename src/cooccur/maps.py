@@ -22,7 +22,7 @@ from cooccur import drawing
 from cooccur.baskets import Names
 from cooccur.errors import CooccurError
 from cooccur.files import whole, whole_path
-from cooccur.models.base import Floats, Model, Progress, silent
+from cooccur.models.base import Floats, Model, Progress, part_of, silent
 
 Doubles = npt.NDArray[np.float64]
 Titles = Mapping[str, Any]
@@ -86,10 +86,10 @@ def make_map(model: Model, *, seed: int = 0, progress: Progress = silent) -> Map
     >>> made.xy.shape, made.to_dict()["id"]
     ((4, 2), ['milk', 'bread', 'tea', 'mint'])
     """
-    wide = vectors(model, progress=lambda share, words: progress(0.4 * share, words))
+    wide = vectors(model, progress=part_of(progress, 0, 0.4))
     size = np.linalg.norm(wide, axis=1, keepdims=True)
     unit = np.divide(wide, size, out=np.zeros_like(wide), where=size > 0)
-    places = layout(unit, seed, lambda share, words: progress(0.4 + 0.6 * share, words))
+    places = layout(unit, seed, part_of(progress, 0.4, 1))
     places -= (places.min(axis=0) + places.max(axis=0)) / 2
     places /= np.abs(places).max() or 1.0
     return Map(places.astype(np.float32), model.items_, np.asarray(model.frequencies_), wide.shape[1])

@@ -37,7 +37,7 @@ from cooccur.errors import CooccurError, ParameterError
 from cooccur.evaluation.removal import Removals, fold_numbers, remove_items
 from cooccur.measure import versions
 from cooccur.models import make_model
-from cooccur.models.base import Progress, silent
+from cooccur.models.base import Progress, part_of, silent
 from cooccur.models.calibrated import (
     Calibration,
     Doubles,
@@ -216,7 +216,7 @@ def check_calibration(
     if not len(removals):
         raise CooccurError("no test record has two items; nothing can be removed")
     learn, held = split(training, share, seed)
-    model.fit(learn, progress=lambda done, say: progress(0.8 * done, say))
+    model.fit(learn, progress=part_of(progress, 0, 0.8))
     before = model.calibration_
     progress(0.8, "checking")
     evidence = Evidence(training)

@@ -14,7 +14,7 @@ from cooccur.evaluation.calibration import LEAST, Curve
 from cooccur.evaluation.metrics import summarise
 from cooccur.evaluation.removal import fold_numbers, rank, remove_items
 from cooccur.models import make_model
-from cooccur.models.base import Progress, silent
+from cooccur.models.base import Progress, part_of, silent
 from cooccur.models.calibrated import Calibration, Histogram, fit_calibrated, given_rest, logit, sigmoid
 from cooccur.models.energy import LogOdds
 
@@ -41,14 +41,15 @@ def measure(
         raise CooccurError("no test record has two items, so nothing can be measured; leave --measure out")
     rows, reliability = [], None
     for label in dict.fromkeys((spec, *BASELINES)):
-        progress(0.0, f"measuring {label}")
+        shown = part_of(progress, 0.0 if label == spec else 0.9, 0.9 if label == spec else 1.0, f"measuring {label}: ")
+        shown(0.0, "learning")
         model = make_model(label)
         if seed is not None and "random_state" in model.get_params():
             model.set_params(random_state=seed)
         if label == spec and calibrate:
-            fit_calibrated(model, training, share=calibrate, seed=seed or 0, progress=progress)
+            fit_calibrated(model, training, share=calibrate, seed=seed or 0, progress=shown)
         else:
-            model.fit(training, progress=progress)
+            model.fit(training, progress=shown)
         found = summarise(rank(model, removals), model.frequencies_[removals.target] > 0, (1, 10))
         rows.append({"label": label, **{name: found[name] for name in ("top1", "top10", "mrr")}})
         if label == spec and isinstance(model, LogOdds):

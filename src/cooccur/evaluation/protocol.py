@@ -25,7 +25,7 @@ from cooccur.evaluation.report import summarise_rows
 from cooccur.evaluation.significance import compare
 from cooccur.measure import measured, threads, versions
 from cooccur.models import make_model
-from cooccur.models.base import Progress, silent
+from cooccur.models.base import Progress, part_of, silent
 from cooccur.notebook import Evaluation
 
 
@@ -67,12 +67,13 @@ def evaluate(
     for number in chosen:
         training, test = baskets[numbers != number], removals[of_fold == number]
         for spec, label in zip(specs, labels, strict=True):
-            done, parts = len(rows) / (len(chosen) * len(labels)), len(chosen) * len(labels)
-            progress(done, f"fold {number}, {label}")
+            part = 1 / (len(chosen) * len(labels))
+            shown = part_of(progress, len(rows) * part, (len(rows) + 1) * part)
+            shown(0.0, f"fold {number}, {label}")
             if trials[spec]:
-                row, ranks = tuned(spec, trials[spec], seed, training, test, ks, progress, done, parts)
+                row, ranks = tuned(spec, trials[spec], seed, training, test, ks, shown)
             else:
-                row, ranks = one_fold(spec, training, test, ks, progress, done, parts)
+                row, ranks = one_fold(spec, training, test, ks, shown)
             rows.append({"dataset": dataset, **row, "label": label, "fold": number})
             outcomes[label, number] = ranks
     progress(1.0, "comparing")
@@ -111,21 +112,17 @@ def _trials(specs: Sequence[str], tune: int) -> dict[str, int]:
 
 
 def tuned(
-    spec: str, trials: int, seed: int, training: Baskets, test: Removals, ks: Sequence[int], progress: Progress,
-    done: float = 0.0, parts: int = 1,
-) -> tuple[dict[str, Any], Ranks]:  # fmt: skip
+    spec: str, trials: int, seed: int, training: Baskets, test: Removals, ks: Sequence[int], progress: Progress
+) -> tuple[dict[str, Any], Ranks]:
     """One fold with the settings that do best on records held out of the training records, and how they were found."""
     from cooccur.tuning import tune
 
-    def shown(share: float, words: str) -> None:
-        progress(done + 0.9 * share / parts, f"{spec}: {words}")
-
     with measured() as cost:
-        found = tune(training, spec, budget=trials, seed=seed, progress=shown)
+        found = tune(training, spec, budget=trials, seed=seed, progress=part_of(progress, 0, 0.9, f"{spec}: "))
     if found.interrupted:
         raise KeyboardInterrupt
     first, best = found.trials[0], found.best
-    row, ranks = one_fold(found.spelling, training, test, ks, progress, done + 0.9 / parts, 10 * parts)
+    row, ranks = one_fold(found.spelling, training, test, ks, part_of(progress, 0.9, 1))
     row["tuned"] = {
         "spelling": found.spelling, "trials": len(found.trials), "held_out": found.held_out,
         "top1": best.top1, "top10": best.top10, "top1_as_spelled": first.top1, "top10_as_spelled": first.top10,
@@ -135,12 +132,12 @@ def tuned(
 
 
 def one_fold(
-    label: str, training: Baskets, test: Removals, ks: Sequence[int], progress: Progress, done: float, parts: int
+    label: str, training: Baskets, test: Removals, ks: Sequence[int], progress: Progress
 ) -> tuple[dict[str, Any], Ranks]:
     """Fit and rank one model on one fold."""
     model = make_model(label)
     with measured() as fitting:
-        model.fit(training, progress=lambda share, words: progress(done + 0.9 * share / parts, f"{label}: {words}"))
+        model.fit(training, progress=part_of(progress, 0, 0.9, f"{label}: "))
     if getattr(getattr(model, "history_", None), "interrupted", False):
         raise KeyboardInterrupt  # a fit that was cut short is worth keeping, a figure about it is not
     with measured() as ranking:

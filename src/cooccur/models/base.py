@@ -53,6 +53,15 @@ def silent(share: float, words: str) -> None:
     """The progress report of those who want none."""
 
 
+def part_of(progress: Progress, start: float, stop: float, before: str = "") -> Progress:
+    """The report of a part of the work, which the whole reaches at the share `start` and leaves at `stop`.
+
+    >>> part_of(lambda share, words: print(share, words), 0.5, 1.0, "net 2 of 2: ")(0.5, "epoch 7")
+    0.75 net 2 of 2: epoch 7
+    """
+    return lambda share, words: progress(start + (stop - start) * min(share, 1.0), before + words)
+
+
 @dataclass(eq=False, kw_only=True)
 class Model(ModelView, ABC):
     """Base of all models; see the top of this file."""

@@ -27,7 +27,7 @@ from cooccur.errors import InputError, ParameterError
 from cooccur.evaluation.removal import remove_items
 from cooccur.models.answers import BatchCompletion
 from cooccur.models.arrays import Array, check_arrays
-from cooccur.models.base import BLOCK_BYTES, Floats, Model, Progress, as_baskets, silent
+from cooccur.models.base import BLOCK_BYTES, Floats, Model, Progress, as_baskets, part_of, silent
 from cooccur.models.energy import LogOdds
 
 Doubles = npt.NDArray[np.float64]
@@ -170,7 +170,7 @@ def fit_calibrated(
     to the model's `fit`."""
     needs_log_odds(model)
     learn, held = split(as_baskets(baskets), share, seed)
-    model.fit(learn, progress=lambda done, words: progress(0.9 * done, words), **more)
+    model.fit(learn, progress=part_of(progress, 0, 0.9), **more)
     progress(0.9, "calibrating")
     return calibrate(model, held, seed=seed)
 

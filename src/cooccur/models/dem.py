@@ -25,7 +25,7 @@ from cooccur.errors import ParameterError
 from cooccur.models import layers
 from cooccur.models.answers import Reason
 from cooccur.models.arrays import Array
-from cooccur.models.base import Floats, Model, Progress
+from cooccur.models.base import Floats, Model, Progress, part_of
 from cooccur.models.energy import log_odds_alone
 from cooccur.models.parameters import parameter
 from cooccur.models.pseudo_likelihood import STARTS, PseudoLikelihood, Terms
@@ -39,6 +39,7 @@ SEVERAL = {"all": ("calm", "bold", "free"), "both": ("calm", "bold")}
 FREE, FREE_EPOCHS = layers.Kind("relu", 0.0), 20
 AFFORDABLE = 1e10  # records x items that all epochs together go through; where that is less than the epochs asked for:
 FEW_EPOCHS, DRAWN = 8, 3000  # so many epochs, and so many absent items a step
+NETS = 0.85  # of the work, where there are any
 FEWEST = 8  # records that a pair term is chosen on
 
 
@@ -223,13 +224,14 @@ class Dem(PseudoLikelihood):
             epochs, schedule, starts, self._drawn = min(epochs, FEW_EPOCHS), "linear", starts[:1], DRAWN
         learned: dict[str, list[Net]] = {}
         stopped = None
-        for number, start in enumerate(starts * self.nets if nets_too else ()):
+        nets = starts * self.nets if nets_too else ()
+        for number, start in enumerate(nets):
             self._net, self._alone = number, True
             self._begin(start)
             falls = start == "free" and schedule == "plateau"  # what this gains comes with its last epochs
             most = min(epochs, FREE_EPOCHS) if falls else epochs
             self._run(
-                learn, removals, progress, most, fresh=True, callbacks=self._callbacks,
+                learn, removals, _of_net(progress, number, len(nets)), most, fresh=True, callbacks=self._callbacks,
                 schedule="linear" if falls else schedule, patience=most if falls else None,
             )  # fmt: skip
             self._alone = False
@@ -238,4 +240,8 @@ class Dem(PseudoLikelihood):
             if self.history_.interrupted:
                 break
         means = [mean_of(learned.pop(start)) for start in list(learned)]  # the single nets go
-        assemble(self, means, baskets, learn, removals, progress)
+        assemble(self, means, baskets, learn, removals, part_of(progress, NETS if nets else 0, 1))
+
+
+def _of_net(progress: Progress, number: int, nets: int) -> Progress:
+    return part_of(progress, NETS * number / nets, NETS * (number + 1) / nets, f"net {number + 1} of {nets}, ")

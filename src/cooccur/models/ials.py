@@ -33,7 +33,7 @@ from cooccur.evaluation.metrics import top_at
 from cooccur.evaluation.removal import hold_out, rank
 from cooccur.models.answers import Reason
 from cooccur.models.arrays import Array
-from cooccur.models.base import Floats, Model, Progress, silent
+from cooccur.models.base import Floats, Model, Progress, part_of, silent
 from cooccur.models.parameters import parameter
 
 if TYPE_CHECKING:
@@ -91,8 +91,8 @@ class Ials(Model):
 
     def _fit(self, baskets: Baskets, progress: Progress) -> None:
         _implicit()  # if it is missing, say so now
-        self._choose(baskets, lambda share, words: progress(share / 2, words))
-        self._learn(baskets, self.factors, self.iterations, lambda share, words: progress((1 + share) / 2, words))
+        self._choose(baskets, part_of(progress, 0, 0.5))
+        self._learn(baskets, self.factors, self.iterations, part_of(progress, 0.5, 1))
 
     def _choose(self, baskets: Baskets, progress: Progress) -> None:
         """Set a and l2: as given, else the best of WEIGHTS and BOUNDS by Top@1 + Top@10 on held-out records."""

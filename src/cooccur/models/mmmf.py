@@ -27,7 +27,7 @@ from cooccur.evaluation.metrics import top_at
 from cooccur.evaluation.removal import hold_out, rank
 from cooccur.models.answers import Reason
 from cooccur.models.arrays import Array
-from cooccur.models.base import Floats, Model, Progress, silent
+from cooccur.models.base import Floats, Model, Progress, part_of, silent
 from cooccur.models.parameters import parameter
 
 Matrix = npt.NDArray[np.float64]
@@ -67,9 +67,9 @@ class Mmmf(Model):
         )
 
     def _fit(self, baskets: Baskets, progress: Progress) -> None:
-        l2 = self.l2 or self._choose_l2(baskets, lambda share, words: progress(0.8 * share, words))
+        l2 = self.l2 or self._choose_l2(baskets, part_of(progress, 0, 0.8))
         self.l2_ = np.array([l2], dtype=np.float32)
-        self._learn(baskets, l2, self._start(baskets), lambda share, words: progress(0.8 + 0.2 * share, words))
+        self._learn(baskets, l2, self._start(baskets), part_of(progress, 0.8, 1))
 
     def _start(self, baskets: Baskets) -> Matrix:
         d = min(self.factors, len(baskets), baskets.n_items)

@@ -26,7 +26,7 @@ from cooccur.baskets import Baskets
 from cooccur.errors import CooccurError
 from cooccur.maps import tsne
 from cooccur.models import make_model
-from cooccur.models.base import Progress
+from cooccur.models.base import Progress, part_of
 
 Doubles = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -60,7 +60,7 @@ def make_map(label: str, baskets: Baskets, seed: int, progress: Progress) -> dic
     if baskets.n_items <= NEAR + 1:
         raise CooccurError(f"a map needs more than {NEAR + 1} items; there are {baskets.n_items}")
     started = time.perf_counter()
-    model = make_model(label).fit(baskets, progress=lambda share, words: progress(0.9 * share, words))
+    model = make_model(label).fit(baskets, progress=part_of(progress, 0, 0.9))
     if getattr(getattr(model, "history_", None), "interrupted", False):
         raise KeyboardInterrupt
     vectors = np.asarray(model.R_, dtype=np.float64)  # type: ignore[attr-defined]

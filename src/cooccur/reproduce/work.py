@@ -21,7 +21,7 @@ from cooccur.errors import CooccurError
 from cooccur.evaluation.protocol import compile_model, one_fold, tuned
 from cooccur.evaluation.removal import Removals, fold_numbers, hold_out, remove_items
 from cooccur.measure import threads, versions
-from cooccur.models.base import Progress, silent
+from cooccur.models.base import Progress, part_of, silent
 from cooccur.reproduce.plan import Unit, identity
 from cooccur.reproduce.store import Store, pack
 
@@ -76,9 +76,7 @@ def run(
                     continue
                 done = sum(store.has(other.key) for other in units)
 
-                def part(share: float, words: str, unit: Unit = unit, done: int = done) -> None:
-                    progress((done + min(share, 1.0)) / len(units), f"{_words(unit)}: {words}")
-
+                part = part_of(progress, done / len(units), (done + 1) / len(units), f"{_words(unit)}: ")
                 try:
                     document = _unit(unit, data(unit.dataset, unit.sample), store, compiled, part)
                 except Exception as error:  # also a bug in one model: the others' hours of work go on
@@ -119,7 +117,7 @@ def _unit(unit: Unit, baskets: Baskets, store: Store, compiled: set[str], progre
     choices = _choices(unit, training, store, progress) if len(unit.candidates) > 1 else []
     chosen = max(choices, key=lambda choice: choice["value"])["label"] if choices else unit.candidates[0]
     parts = len(unit.candidates) + (len(unit.candidates) > 1)
-    row, ranks = one_fold(chosen, training, test, KS, progress, 1 - 1 / parts, parts)
+    row, ranks = one_fold(chosen, training, test, KS, part_of(progress, 1 - 1 / parts, 1))
     return made | {"chosen": chosen, "choices": choices, "row": row, "ranks": pack(ranks, max(KS))} | _now()
 
 
@@ -132,16 +130,12 @@ def _choices(unit: Unit, training: Baskets, store: Store, progress: Progress) ->
         )
     found, problem = [], None
     for number, label in enumerate(unit.candidates):
-        done = number / (len(unit.candidates) + 1)
         key = unit.key | {"label": label, "candidates": "validation"}
         kept = store.read(key)
         if kept is None:
-
-            def part(share: float, words: str, done: float = done) -> None:
-                progress(done + share / (len(unit.candidates) + 1), words)
-
+            parts = len(unit.candidates) + 1
             try:
-                kept = _choice(label, learn, removals, part)
+                kept = _choice(label, learn, removals, part_of(progress, number / parts, (number + 1) / parts))
             except (CooccurError, MemoryError, RuntimeError) as error:  # too large for this machine; others may do
                 problem = error
                 continue
@@ -153,7 +147,7 @@ def _choices(unit: Unit, training: Baskets, store: Store, progress: Progress) ->
 
 
 def _choice(label: str, learn: Baskets, removals: Removals, progress: Progress) -> dict[str, Any]:
-    row, _ = one_fold(label, learn, removals, KS, progress, 0.0, 1)
+    row, _ = one_fold(label, learn, removals, KS, progress)
     seconds = row["fit_seconds"] + row["predict_seconds"]
     return {
         "label": label, "value": row["top1"] + row["top10"], "top1": row["top1"], "top10": row["top10"],

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 
 from cooccur.baskets import Baskets
 from cooccur.evaluation.removal import Removals, remove_items
-from cooccur.models.base import Floats, Progress
+from cooccur.models.base import Floats, Progress, part_of
 from cooccur.models.calibrated import END
 from cooccur.pairs import BYTES_A_PAIR
 from cooccur.training import blend, links, rivals, sets, support
@@ -57,12 +57,13 @@ def assemble(
     pairs = support.choose(baskets, model.memory, progress) if chosen else support.NOTHING
     named = links.learn(baskets) if model.names and model.pairs == "auto" else []
     model.named_ = bool(named)
-    linear = [*rivals.learn(chosen, baskets, pairs, progress), *named, rivals.popular(baskets)]
+    linear = [*rivals.learn(chosen, baskets, pairs, part_of(progress, 0, 0.3)), *named, rivals.popular(baskets)]
     on_sets: list[sets.WithSets] = []
     if model.sets and removals is not None and "centred" in chosen:
-        on_sets = sets.learn(learned, removals, int(model.memory * 1e6 / BYTES_A_PAIR), progress)
+        room = int(model.memory * 1e6 / BYTES_A_PAIR)
+        on_sets = sets.learn(learned, removals, room, part_of(progress, 0.3, 0.8))
 
-    progress(0.95, "how much each counts")
+    progress(0.8, "how much each counts")
     by_nets = [_net_scores(model, net) for net in nets]
     held_out, of_all = [*by_nets, *(part.unseen for part in on_sets)], [part.unseen for part in linear]
     asked = _asked(baskets, model.random_state)

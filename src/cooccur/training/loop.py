@@ -162,7 +162,5 @@ def _show(
     loss: float, speed: float,
 ) -> None:  # fmt: skip
     last = history.epochs[-1].top10 if history.epochs else None
-    words = f"epoch {epoch}, loss {loss / done:.3f}, {speed:,.0f} records/s"
-    progress(
-        (epoch + done / records) / plan.epochs, words + (f", validation Top@10 {last:.2f}" if last is not None else "")
-    )
+    good = f"loss {loss / done:.3f}" if last is None else f"Top@10 {last:.2f}"
+    progress((epoch + done / records) / plan.epochs, f"epoch {epoch}, {speed:,.0f} records/s, {good}")

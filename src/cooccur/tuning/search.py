@@ -30,7 +30,7 @@ from cooccur.errors import CooccurError, ParameterError
 from cooccur.evaluation.metrics import top_at
 from cooccur.evaluation.removal import Removals, hold_out, rank
 from cooccur.models import make_model
-from cooccur.models.base import Progress, silent
+from cooccur.models.base import Progress, part_of, silent
 from cooccur.models.trained import Trained
 from cooccur.tuning.space import Settings, Space, cut, inside, space_to_search, spelled
 from cooccur.tuning.trials import StudyFile, Trial, frozen
@@ -129,7 +129,7 @@ def _shown(progress: Progress, trials: list[Trial], number: int, budget: int) ->
     best = max((trial.value for trial in trials), default=-np.inf)
     words = f"trial {number} of {budget}" + (f", best {best:.2f}" if np.isfinite(best) else "")
     progress(number / budget, words)
-    return lambda share, more: progress((number + share) / budget, f"{words}: {more}")
+    return part_of(progress, number / budget, (number + 1) / budget, f"{words}: ")
 
 
 class _Search:
