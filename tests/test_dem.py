@@ -62,7 +62,14 @@ def test_a_deep_model_sees_the_planted_recipes_and_no_pair_model_does() -> None:
 def test_reasons_split_the_log_odds_exactly() -> None:
     model = fitted("dem", False)
     reason = model.explain(["flour", "eggs", "milk"], "maple syrup")
-    assert reason.prior == pytest.approx(float(model.b_[model.number("maple syrup")]))
+    levels = [  # what hidden layers say of all items alike is no reason for one
+        model.explain(["flour", "eggs", "milk"], item).prior - float(model.b_[model.number(item)])
+        for item in ("maple syrup", "coffee")
+    ]
+    assert levels[0] == pytest.approx(levels[1], abs=1e-5) != 0
+    alone = model.explain(["flour"], "maple syrup")
+    assert (alone.rest, alone.hidden) == (0, ())  # one item does nothing in combination
+    assert alone.prior + alone.shares[0][1] == pytest.approx(alone.score)
     assert {name for name, _ in reason.shares} == {name for name, _ in reason.hidden} == {"flour", "eggs", "milk"}
     log_odds = model.log_odds(Baskets.from_lists([["flour", "eggs", "milk"]]))[0, model.number("maple syrup")]
     assert reason.prior + sum(v for _, v in reason.shares) + reason.rest == pytest.approx(float(log_odds), abs=1e-4)

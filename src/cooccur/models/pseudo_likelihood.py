@@ -158,17 +158,20 @@ class PseudoLikelihood(LogOdds, Trained):
         return np.concatenate(layers.activations(a, self.layers_, self.sizes_, [kind.units for kind in kinds]), axis=1)
 
     def explain(self, basket: Iterable[str], item: str) -> Reason:
-        """Exact: bias, each present item's pair weight, and the hidden part with each item's share by leave-one-out."""
+        """Exact: bias, each present item's pair weight, and the hidden part with each item's share by leave-one-out.
+        What the hidden layers say of all items alike is no reason for this one and goes to the bias; what they say
+        where there is but one item is that item's."""
         known = self._rest(basket, item)
         t, own = self.number(item), known.row(0)
         names = [str(self.items_[i]) for i in own]
         pairs = [(name, self._pair(int(i), t)) for name, i in zip(names, own, strict=True)]
-        together = self._together(own, t)
-        hidden = float(together[0])
+        level, together = self._together(own, t)
+        bias, hidden = float(self.b_[t]) + level, float(together[0])
         alone = together[1:] if together.any() else ()
         shares = [(name, hidden - float(part)) for name, part in zip(names, alone, strict=False)]
-        bias = float(self.b_[t])
         score = bias + sum(value for _, value in pairs) + hidden
+        if len(own) == 1:
+            pairs, hidden, shares = [(names[0], pairs[0][1] + hidden)], 0.0, []
         by_size = lambda share: -abs(share[1])  # noqa: E731
         return Reason(
             item,
@@ -180,17 +183,20 @@ class PseudoLikelihood(LogOdds, Trained):
             titles=self.titles_,
         )
 
-    def _together(self, own: npt.NDArray[np.int32], t: int) -> npt.NDArray[np.float64]:
-        """(1 + items,) what items do to t in combination, by hidden layers and sets: all of them, and all but each."""
-        found = np.zeros(1 + len(own))
+    def _together(self, own: npt.NDArray[np.int32], t: int) -> tuple[float, npt.NDArray[np.float64]]:
+        """What the hidden layers say of an item on average, and (1 + items,) what items do to t beyond that in
+        combination, by hidden layers and sets: all of them, and all but each."""
+        level, found = 0.0, np.zeros(1 + len(own))
         if self.R_.shape[1]:
             a = self.E_[own].sum(axis=0)
             sums = np.stack([a, *(a - self.E_[i] for i in own)])
-            found += self._hidden(sums, np.array([len(own)] + [len(own) - 1] * len(own))) @ self.R_[t]
+            hidden = self._hidden(sums, np.array([len(own)] + [len(own) - 1] * len(own)))
+            mean = self.R_.mean(axis=0)
+            level, found = float(hidden[0] @ mean), found + hidden @ (self.R_[t] - mean)
         n = len(self.items_)
         for row in with_sets(self.sets_, n, np.array([0, len(own)]), own)[1][len(own) :]:
             found += self._pair(int(row), t) * np.append(True, ~np.isin(own, self.sets_[row - n]))
-        return found
+        return level, found
 
     def _pair(self, i: int, t: int) -> float:
         columns = self.columns_[self.starts_[i] : self.starts_[i + 1]]
