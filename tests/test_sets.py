@@ -116,11 +116,28 @@ def test_what_two_items_say_together_is_found() -> None:
     assert max(hits[f"{STACK},sets=no"], hits["edlae"]) < hits[STACK] - 0.2, hits
 
 
-def test_where_sets_overfit_it_is_the_model_without_them() -> None:
+def tastes() -> Baskets:
     """Long records, whose items depend on each other by two hidden tastes."""
     rng = np.random.default_rng(2)
     phi = rng.normal(size=(900, 2)) @ rng.normal(size=(2, 40)) + rng.normal(size=40)
-    baskets = Baskets.from_matrix(phi > rng.logistic(size=phi.shape))
+    return Baskets.from_matrix(phi > rng.logistic(size=phi.shape))
+
+
+def test_of_many_items_nets_start_bold_where_items_combine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cooccur.models.dem.AFFORDABLE", 1.0)
+    begun: list[str] = []
+    begin = Dem._begin
+    monkeypatch.setattr(Dem, "_begin", lambda model, start: begun.append(start) or begin(model, start))
+    for baskets, spec, start in (
+        (secrets()[0], "dem", "bold"), (tastes(), "dem", "calm"), (secrets()[0], "dem:start=calm", "calm"),
+    ):  # fmt: skip
+        begun.clear()
+        make_model(spec, epochs=1).fit(baskets)
+        assert begun == [start, start]
+
+
+def test_where_sets_overfit_it_is_the_model_without_them() -> None:
+    baskets = tastes()
     models = [make_model(spec).fit(baskets) for spec in (STACK, f"{STACK},sets=no")]
     np.testing.assert_array_equal(models[0].scores(baskets), models[1].scores(baskets))
     assert len(models[0].sets_) == 0

@@ -13,6 +13,7 @@ rows for sets of two items as well, i = {j, k} in the sum above if j and k both 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -203,6 +204,7 @@ class Dem(PseudoLikelihood):
             self._start, self._drawn, self._net = type(self)._start, 0, 0
 
     def _learn(self, baskets: Baskets, progress: Progress) -> None:
+        from cooccur.training import sets
         from cooccur.training.assemble import assemble
         from cooccur.training.nets import Net, mean_of
 
@@ -218,10 +220,14 @@ class Dem(PseudoLikelihood):
             super()._fit(baskets, progress)
             return
         epochs, schedule = self.epochs, self.schedule
-        self._drawn = 0
-        if epochs * len(learn) * learn.n_items > AFFORDABLE and schedule == "plateau":
-            # few epochs of one kind of net, whose rate falls to the end of them
-            epochs, schedule, starts, self._drawn = min(epochs, FEW_EPOCHS), "linear", starts[:1], DRAWN
+        many = epochs * len(learn) * learn.n_items > AFFORDABLE and schedule == "plateau"
+        lead = -math.inf
+        if removals is not None and (many or (self.sets and self.pairs in ("auto", "closed"))):
+            lead = sets.lead(learn, removals, part_of(progress, 0, 0.01))
+        self._drawn = DRAWN if many else 0
+        if many:  # few epochs of one kind of net, whose rate falls to the end of them
+            epochs, schedule = min(epochs, FEW_EPOCHS), "linear"
+            starts = ("bold",) if "bold" in starts and lead > sets.AHEAD else starts[:1]
         learned: dict[str, list[Net]] = {}
         stopped = None
         nets = starts * self.nets if nets_too else ()
@@ -240,8 +246,9 @@ class Dem(PseudoLikelihood):
             if self.history_.interrupted:
                 break
         means = [mean_of(learned.pop(start)) for start in list(learned)]  # the single nets go
-        assemble(self, means, baskets, learn, removals, part_of(progress, NETS if nets else 0, 1))
+        assemble(self, means, baskets, learn, removals, lead, part_of(progress, NETS if nets else 0.01, 1))
 
 
 def _of_net(progress: Progress, number: int, nets: int) -> Progress:
-    return part_of(progress, NETS * number / nets, NETS * (number + 1) / nets, f"net {number + 1} of {nets}, ")
+    share = (NETS - 0.01) / nets
+    return part_of(progress, 0.01 + share * number, 0.01 + share * (number + 1), f"net {number + 1} of {nets}, ")

@@ -43,10 +43,12 @@ ASKED = 10_000  # removals that the rivals are weighed on
 
 
 def assemble(
-    model: Dem, nets: Sequence[Net], baskets: Baskets, learned: Baskets, removals: Removals | None, progress: Progress
-) -> None:
+    model: Dem, nets: Sequence[Net], baskets: Baskets, learned: Baskets, removals: Removals | None, lead: float,
+    progress: Progress,
+) -> None:  # fmt: skip
     """Put a DEM together: `nets` have `learned` from the `baskets` without the records of the `removals`. Where none
-    were held out there are no nets, and the rivals are asked about the training records, which they forget."""
+    were held out there are no nets, and the rivals are asked about the training records, which they forget. `lead` is
+    that of a few sets (`sets.py`)."""
     chosen = rivals.names(model.pairs, int(np.count_nonzero(baskets.frequencies)))
     if len(nets) == 1 and not chosen and not nets[0].free.any():
         nets[0].to(model)
@@ -61,7 +63,7 @@ def assemble(
     on_sets: list[sets.WithSets] = []
     if model.sets and removals is not None and "centred" in chosen:
         room = int(model.memory * 1e6 / BYTES_A_PAIR)
-        on_sets = sets.learn(learned, removals, room, part_of(progress, 0.3, 0.8))
+        on_sets = sets.learn(learned, lead, room, part_of(progress, 0.3, 0.8))
 
     progress(0.8, "how much each counts")
     by_nets = [_net_scores(model, net) for net in nets]

@@ -11,8 +11,8 @@ says whose units are on where two items meet, and whose output weights are the b
 one, without the held-out records, and weighed on these.
 
 Where records are short and items mean something else together than apart, this says more than any pair term; where
-they are long it overfits. So a few sets of the most frequent items are tried first, and where these are behind the
-same regression without sets none take part; where most items cannot have any, the few must be clearly ahead of it.
+they are long it overfits. So a few sets of the most frequent items are tried first (`lead`), and where these are behind
+the same regression without sets none take part; where most items cannot have any, the few must be clearly ahead of it.
 Memory: one matrix of (items + sets)^2, time (items + sets)^3.
 """
 
@@ -45,7 +45,7 @@ SEEN = 3  # records, at least, that hold a set
 L2 = 1.0  # times the mean length
 LENGTH = 0.5  # records weigh L^-1/2, as in the other closed forms
 BEHIND = 1.0  # standard errors that the trial may be behind
-SHARE, AHEAD = 1 / 3, 2.0  # where fewer of the items can take part, it must be so many ahead
+SHARE, AHEAD = 1 / 3, 3.0  # where fewer of the items can take part, it must be so many ahead
 ROOM = 10_000_000  # weights that are kept, the largest
 SAMPLE = 400  # columns
 DENSE, BLOCK = 0.05, 1024  # share of numbers that are not 0; records, or inputs
@@ -68,25 +68,33 @@ def bytes_for(baskets: Baskets) -> int:
     return 4 * (n + most) * (n + most + 3 * BLOCK) + 16 * min(ROOM, (n + most) * n) if most else 0
 
 
-def learn(baskets: Baskets, held: Removals, room: int, progress: Progress) -> list[WithSets]:
-    """The regression on as many sets as are affordable, with at most so many weights, or nothing where a few sets do
-    not stand the trial on the removals, from records that `baskets` do not hold."""
-    least = -BEHIND if SHARE * baskets.n_items <= MOST_ITEMS else AHEAD
+def lead(baskets: Baskets, held: Removals, progress: Progress) -> float:
+    """By how many standard errors a few sets are ahead of none on the removals, from records that `baskets` do not
+    hold; minus infinity where there are none to try."""
     progress(0.0, "sets of two items: trying a few")
     kept = _most_frequent(baskets, FEW_ITEMS)
     some, asked = _among(baskets, kept), _asked_among(held, kept)
     sets = frequent(some, FEW)
     if not len(sets) or not len(asked):
-        return []
+        return -np.inf
     try:
-        if _lead(closed_form(sets, some), closed_form(sets[:0], some), asked) < least:
-            return []
-        kept = _most_frequent(baskets, MOST_ITEMS)
-        some = _among(baskets, kept)
-        sets = frequent(some, MOST)
-        progress(0.2, f"sets of two items: {len(sets):,}")
-        return [_widened(closed_form(sets, some, min(room, ROOM)), kept, baskets)]
+        return _lead(closed_form(sets, some), closed_form(sets[:0], some), asked)
     except ParameterError:  # sets that say the same: their matrix has no inverse
+        return -np.inf
+
+
+def learn(baskets: Baskets, lead: float, room: int, progress: Progress) -> list[WithSets]:
+    """The regression on as many sets as are affordable, with at most so many weights, or nothing where a few have such
+    a lead that they do not stand the trial."""
+    if lead < (-BEHIND if SHARE * baskets.n_items <= MOST_ITEMS else AHEAD):
+        return []
+    kept = _most_frequent(baskets, MOST_ITEMS)
+    some = _among(baskets, kept)
+    sets = frequent(some, MOST)
+    progress(0.0, f"sets of two items: {len(sets):,}")
+    try:
+        return [_widened(closed_form(sets, some, min(room, ROOM)), kept, baskets)]
+    except ParameterError:
         return []
 
 
