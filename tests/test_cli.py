@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -202,6 +203,24 @@ def test_a_bug_shows_its_traceback(capsys: pytest.CaptureFixture[str], monkeypat
     assert err.startswith("Traceback")
     assert "not the user's fault" in err
     assert "this is a bug" in err.splitlines()[-1]
+
+
+def test_items_that_look_like_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "numbers.txt").write_text("-5;-7;tea\n-5;3\n" * 5)
+    assert main(["fit", str(tmp_path / "numbers.txt"), "-m", "cvg", "-o", "numbers.model"]) == 0
+    hint = capsys.readouterr().out.splitlines()[-1]
+    assert hint == "Next: cooccur complete numbers.model --explain -- -5"
+    assert main(shlex.split(hint)[2:]) == 0
+    for command in ("complete", "similar"):
+        capsys.readouterr()
+        assert main([command, "numbers.model", "-5"]) == 2
+        told = capsys.readouterr().err
+        assert "No such option: -5; if it is an item, put -- before the items; see" in told
+        assert main([command, "numbers.model", "--", "-5"]) == 0
+    for mistyped in (["complete", "numbers.model", "tea", "--explian"], ["fit", "numbers.txt", "-5"]):
+        capsys.readouterr()
+        assert main(mistyped) == 2
+        assert "if it is an item" not in capsys.readouterr().err
 
 
 @POSIX

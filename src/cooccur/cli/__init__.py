@@ -171,5 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _misused(error: BaseException) -> int:
     context = getattr(error, "ctx", None)
     words = " ".join(getattr(error, "format_message", error.__str__)().split()).rstrip(".")
+    if getattr(context, "info_name", None) in ("complete", "similar") and not getattr(error, "possibilities", True):
+        words += "; if it is an item, put -- before the items"
     say(f"error: {words}; see `{context.command_path if context else 'cooccur'} --help`")
     return 2

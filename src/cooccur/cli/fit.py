@@ -126,7 +126,8 @@ def fit(
     out.print(f"written to {output} ({size(found['bytes'])})", soft_wrap=True)
     item = str(baskets.items[baskets.frequencies.argmax()])
     first = min(learner.titles_.title(item), item, key=lambda name: len(name) > 40)  # a joke is too long to type
-    out.print(f"\nNext: {shlex.join(['cooccur', 'complete', str(output), first, '--explain'])}", soft_wrap=True)
+    words = ["--explain", "--", first] if first.startswith("-") else [first, "--explain"]
+    out.print(f"\nNext: {shlex.join(['cooccur', 'complete', str(output), *words])}", soft_wrap=True)
 
 
 @contextmanager
