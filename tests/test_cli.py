@@ -381,7 +381,8 @@ def test_batch(ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     target = tmp_path / f"out.{ending}"
     new = str(tmp_path / "new.csv")
     assert main(["complete", "shop.model", "--input", new, "-o", str(target), "-k", "3"]) == 0
-    err = capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert out.startswith("3 records completed (1 without a known item): 9 rows in ")
     assert "1 items are unknown to the model and were left out, such as 'caviar'" in err
     assert "1 records have no known item" in err
     frame = {"csv": pl.read_csv, "jsonl": pl.read_ndjson, "parquet": pl.read_parquet}[ending](target)
@@ -390,8 +391,9 @@ def test_batch(ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert frame["rank"].to_list() == [1, 2, 3] * 3
     for record, basket in (("x", ["pasta", "bread"]), ("y", []), ("z", ["milk"])):
         assert frame.filter(pl.col("record") == record)["item"].to_list() == model.complete(basket, 3).items
-    rows = said(capsys, "complete", "shop.model", "--input", new, "-k", "3")["completions"]
-    assert [row["item"] for row in rows] == frame["item"].to_list()
+    document = said(capsys, "complete", "shop.model", "--input", new, "-k", "3")
+    assert [row["item"] for row in document["completions"]] == frame["item"].to_list()
+    assert (document["records"], document["empty"]) == (3, 1)
 
 
 @given(st.lists(st.text(min_size=1), min_size=1), st.data())
