@@ -161,9 +161,9 @@ def test_every(tmp_path: Path) -> None:
 
 def test_ctrl_c_keeps_the_checkpoint_too(tmp_path: Path) -> None:
     spec = SPECS[0]
-    with Checkpoint(tmp_path) as checkpoint:
+    with Checkpoint(tmp_path) as checkpoint, pytest.warns(RuntimeWarning, match="interrupted: the fit is being"):
         model = make_model(spec).fit(shop(), callbacks=[stop_at(3, KeyboardInterrupt)], checkpoint=checkpoint)
-    assert model.history_.interrupted
+    assert model.interrupted
     assert model.complete(["coffee"], k=1).items  # and is a model already
     assert epochs_in(tmp_path / "net0.safetensors") == 2
     assert_same(resumed(spec, tmp_path), whole(spec))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -204,6 +205,24 @@ def test_a_bug_shows_its_traceback(capsys: pytest.CaptureFixture[str], monkeypat
     assert "this is a bug" in err.splitlines()[-1]
 
 
+def test_items_that_look_like_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "numbers.txt").write_text("-5;-7;tea\n-5;3\n" * 5)
+    assert main(["fit", str(tmp_path / "numbers.txt"), "-m", "cvg", "-o", "numbers.model"]) == 0
+    hint = capsys.readouterr().out.splitlines()[-1]
+    assert hint == "Next: cooccur complete numbers.model --explain -- -5"
+    assert main(shlex.split(hint)[2:]) == 0
+    for command in ("complete", "similar"):
+        capsys.readouterr()
+        assert main([command, "numbers.model", "-5"]) == 2
+        told = capsys.readouterr().err
+        assert "No such option: -5; if it is an item, put -- before the items; see" in told
+        assert main([command, "numbers.model", "--", "-5"]) == 0
+    for mistyped in (["complete", "numbers.model", "tea", "--explian"], ["fit", "numbers.txt", "-5"]):
+        capsys.readouterr()
+        assert main(mistyped) == 2
+        assert "if it is an item" not in capsys.readouterr().err
+
+
 @POSIX
 def test_control_c() -> None:
     arguments = ["evaluate", "shop.txt", "-m", "lrw", "--folds", "900", "--draws", "5"]  # minutes of work
@@ -362,7 +381,8 @@ def test_batch(ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     target = tmp_path / f"out.{ending}"
     new = str(tmp_path / "new.csv")
     assert main(["complete", "shop.model", "--input", new, "-o", str(target), "-k", "3"]) == 0
-    err = capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert out.startswith("3 records completed (1 without a known item): 9 rows in ")
     assert "1 items are unknown to the model and were left out, such as 'caviar'" in err
     assert "1 records have no known item" in err
     frame = {"csv": pl.read_csv, "jsonl": pl.read_ndjson, "parquet": pl.read_parquet}[ending](target)
@@ -371,8 +391,9 @@ def test_batch(ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert frame["rank"].to_list() == [1, 2, 3] * 3
     for record, basket in (("x", ["pasta", "bread"]), ("y", []), ("z", ["milk"])):
         assert frame.filter(pl.col("record") == record)["item"].to_list() == model.complete(basket, 3).items
-    rows = said(capsys, "complete", "shop.model", "--input", new, "-k", "3")["completions"]
-    assert [row["item"] for row in rows] == frame["item"].to_list()
+    document = said(capsys, "complete", "shop.model", "--input", new, "-k", "3")
+    assert [row["item"] for row in document["completions"]] == frame["item"].to_list()
+    assert (document["records"], document["empty"]) == (3, 1)
 
 
 @given(st.lists(st.text(min_size=1), min_size=1), st.data())

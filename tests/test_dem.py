@@ -165,8 +165,9 @@ def test_ctrl_c_keeps_the_best_epoch() -> None:
         if epoch.epoch == 2:
             raise KeyboardInterrupt
 
-    model = Fvbm(epochs=50, patience=50).fit(train, callbacks=[interrupt])
-    assert model.history_.interrupted
+    with pytest.warns(RuntimeWarning, match="interrupted: the fit is being finished"):
+        model = Fvbm(epochs=50, patience=50).fit(train, callbacks=[interrupt])
+    assert model.interrupted
     assert len(model.history_.epochs) == 3
     tops = [epoch.top1 + epoch.top10 for epoch in model.history_.epochs]
     assert tops[model.history_.best] == max(tops)

@@ -477,6 +477,7 @@ def test_without_optuna(
     assert last == "error: tuning searches with the library optuna; pip install 'cooccur[tune]'"
 
 
+@pytest.mark.filterwarnings("default:interrupted:RuntimeWarning")
 def test_control_c_keeps_what_was_found(
     shop: Baskets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

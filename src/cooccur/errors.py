@@ -1,4 +1,4 @@
-"""Every error that a user can cause. The command line prints one line of it and exits with 2."""
+"""Every error that a user can cause. The command line prints one line of it and exits with 2. Last, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -44,3 +44,15 @@ class ModelFileError(CooccurError):
 
 class DatasetError(CooccurError):
     """A dataset that is not at hand or not the published one."""
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether this is Ctrl-C, which comes out of a compiled kernel as the cause of a SystemError.
+
+    >>> is_interrupt(KeyboardInterrupt()), is_interrupt(SystemError())
+    (True, False)
+    """
+    cause: BaseException | None = error
+    while isinstance(cause, SystemError):
+        cause = cause.__cause__
+    return isinstance(cause, KeyboardInterrupt)

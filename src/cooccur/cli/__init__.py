@@ -39,7 +39,7 @@ from cooccur.cli import (
 from cooccur.cli import map as map_command
 from cooccur.cli.options import examples
 from cooccur.cli.output import say
-from cooccur.errors import CooccurError
+from cooccur.errors import CooccurError, is_interrupt
 
 # click's, wherever this version of typer keeps it
 _ClickException = typer.BadParameter.__mro__[2]
@@ -154,12 +154,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
         return 141
-    except (KeyboardInterrupt, typer.Abort):
-        say("interrupted")
-        return 130
     except SystemExit as end:  # rich, when the reader of the help has gone
         return int(end.code or 0)
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
+        if is_interrupt(error) or isinstance(error, typer.Abort):
+            say("interrupted")
+            return 130
         if isinstance(error, _ClickException):
             return _misused(error)
         traceback.print_exc()
@@ -168,8 +168,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _misused(error: Exception) -> int:
+def _misused(error: BaseException) -> int:
     context = getattr(error, "ctx", None)
     words = " ".join(getattr(error, "format_message", error.__str__)().split()).rstrip(".")
+    if getattr(context, "info_name", None) in ("complete", "similar") and not getattr(error, "possibilities", True):
+        words += "; if it is an item, put -- before the items"
     say(f"error: {words}; see `{context.command_path if context else 'cooccur'} --help`")
     return 2

@@ -56,9 +56,10 @@ def complete_many(
         say(f"warning: {many} unknown to the model and were left out, such as {unknown[0]!r}")
     if done.empty:
         say(f"warning: {done.empty:,} records have no known item; they get what the model suggests to an empty one")
-    about = {"model": model.name, "records": done.records, "rows": done.rows, "unknown": unknown}
+    about = {"model": model.name, "records": done.records, "empty": done.empty, "rows": done.rows, "unknown": unknown}
     if not as_json:
-        console().print(f"{done.records:,} records completed: {done.rows:,} rows in {output}", soft_wrap=True)
+        empty = f" ({done.empty:,} without a known item)" if done.empty else ""
+        console().print(f"{done.records:,} records completed{empty}: {done.rows:,} rows in {output}", soft_wrap=True)
     elif output:
         print_json(about | {"file": str(output), "resumed": done.resumed})
     else:

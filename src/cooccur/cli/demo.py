@@ -40,7 +40,7 @@ def demo(
         result = evaluate(baskets, MODELS, fold=0, seed=seed, dataset="planted shop", progress=report)
         board = sorted(result["summary"], key=lambda row: -row["top1_mean"])
         model = make_model(board[0]["label"]).fit(baskets)
-        if getattr(getattr(model, "history_", None), "interrupted", False):
+        if model.interrupted:
             raise KeyboardInterrupt
         found = model.complete(BASKET, 3)
         reasons = [model.explain(BASKET, suggestion.item) for suggestion in found]

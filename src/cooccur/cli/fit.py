@@ -15,7 +15,7 @@ from cooccur.cli.data import load
 from cooccur.cli.options import Data, Json, Memory, Reading, Threads, unfolded
 from cooccur.cli.output import check_output, console, print_json, progress, say, size
 from cooccur.cli.titles import load_titles, titles_of
-from cooccur.errors import ParameterError
+from cooccur.errors import ParameterError, is_interrupt
 
 if TYPE_CHECKING:
     from cooccur.models.base import Model
@@ -81,15 +81,21 @@ def fit(
             else:
                 learner.fit(baskets, progress=report, **options)
         seconds = time.perf_counter() - start
-        history = getattr(learner, "history_", None)
-        if history is not None and history.interrupted:
-            say("interrupted: the best epoch so far is kept" + ("; --resume goes on" if options else ""))
-        if measure:
+        if learner.interrupted:
+            not_measured = ", and not measured" if measure else ""
+            say(f"interrupted: the best epoch so far is kept{not_measured}" + ("; --resume goes on" if options else ""))
+        elif measure:
             from cooccur.evaluation import card
 
-            with progress(f"measuring {model}") as report:
-                learner.notes_ = card.measure(model, baskets, calibrate=calibrate, seed=seed, progress=report)
+            try:
+                with progress(f"measuring {model}") as report:
+                    learner.notes_ = card.measure(model, baskets, calibrate=calibrate, seed=seed, progress=report)
+            except (KeyboardInterrupt, SystemError) as error:
+                if not is_interrupt(error):
+                    raise
+                say("interrupted: the model is kept, and not measured")
         learner.save(output, half=half)
+    history = getattr(learner, "history_", None)
     arrays = {name.rstrip("_"): getattr(learner, name) for name in learner.arrays}
     found: dict[str, Any] = {
         "data": data,
@@ -120,7 +126,8 @@ def fit(
     out.print(f"written to {output} ({size(found['bytes'])})", soft_wrap=True)
     item = str(baskets.items[baskets.frequencies.argmax()])
     first = min(learner.titles_.title(item), item, key=lambda name: len(name) > 40)  # a joke is too long to type
-    out.print(f"\nNext: {shlex.join(['cooccur', 'complete', str(output), first, '--explain'])}", soft_wrap=True)
+    words = ["--explain", "--", first] if first.startswith("-") else [first, "--explain"]
+    out.print(f"\nNext: {shlex.join(['cooccur', 'complete', str(output), *words])}", soft_wrap=True)
 
 
 @contextmanager

@@ -217,6 +217,8 @@ def check_calibration(
         raise CooccurError("no test record has two items; nothing can be removed")
     learn, held = split(training, share, seed)
     model.fit(learn, progress=part_of(progress, 0, 0.8))
+    if model.interrupted:
+        raise KeyboardInterrupt
     before = model.calibration_
     progress(0.8, "checking")
     evidence = Evidence(training)

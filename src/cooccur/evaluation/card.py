@@ -50,6 +50,8 @@ def measure(
             fit_calibrated(model, training, share=calibrate, seed=seed or 0, progress=shown)
         else:
             model.fit(training, progress=shown)
+        if model.interrupted:
+            raise KeyboardInterrupt
         found = summarise(rank(model, removals), model.frequencies_[removals.target] > 0, (1, 10))
         rows.append({"label": label, **{name: found[name] for name in ("top1", "top10", "mrr")}})
         if label == spec and isinstance(model, LogOdds):

@@ -138,7 +138,7 @@ def one_fold(
     model = make_model(label)
     with measured() as fitting:
         model.fit(training, progress=part_of(progress, 0, 0.9, f"{label}: "))
-    if getattr(getattr(model, "history_", None), "interrupted", False):
+    if model.interrupted:
         raise KeyboardInterrupt  # a fit that was cut short is worth keeping, a figure about it is not
     with measured() as ranking:
         ranks = rank(model, test)
@@ -155,6 +155,6 @@ def compile_model(label: str) -> None:
     if "epochs" in model.get_params():
         model.set_params(epochs=1)
     model.fit(tiny)
-    if getattr(getattr(model, "history_", None), "interrupted", False):
+    if model.interrupted:
         raise KeyboardInterrupt
     rank(model, remove_items(tiny))

@@ -131,6 +131,11 @@ class Model(ModelView, ABC):
         self._fit(training, progress)
         return self
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the learning early. Such a model is worth keeping, a figure about it is not."""
+        return bool(getattr(getattr(self, "history_", None), "interrupted", False))
+
     # -- asking -------------------------------------------------------------------------------------
 
     def scores(self, baskets: Any) -> Floats:

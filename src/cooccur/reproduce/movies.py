@@ -61,7 +61,7 @@ def make_map(label: str, baskets: Baskets, seed: int, progress: Progress) -> dic
         raise CooccurError(f"a map needs more than {NEAR + 1} items; there are {baskets.n_items}")
     started = time.perf_counter()
     model = make_model(label).fit(baskets, progress=part_of(progress, 0, 0.9))
-    if getattr(getattr(model, "history_", None), "interrupted", False):
+    if model.interrupted:
         raise KeyboardInterrupt
     vectors = np.asarray(model.R_, dtype=np.float64)  # type: ignore[attr-defined]
     progress(0.9, "t-SNE")

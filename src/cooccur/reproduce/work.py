@@ -17,7 +17,7 @@ import numpy as np
 
 from cooccur.baskets import Baskets
 from cooccur.datasets import DATASETS, load
-from cooccur.errors import CooccurError
+from cooccur.errors import CooccurError, is_interrupt
 from cooccur.evaluation.protocol import compile_model, one_fold, tuned
 from cooccur.evaluation.removal import Removals, fold_numbers, hold_out, remove_items
 from cooccur.measure import threads, versions
@@ -80,6 +80,8 @@ def run(
                 try:
                     document = _unit(unit, data(unit.dataset, unit.sample), store, compiled, part)
                 except Exception as error:  # also a bug in one model: the others' hours of work go on
+                    if is_interrupt(error):
+                        raise KeyboardInterrupt from None
                     named = isinstance(error, CooccurError)
                     failed[unit] = str(error) if named else f"{type(error).__name__}: {error}"
                     note(f"{_words(unit)}: failed, {failed[unit]}")

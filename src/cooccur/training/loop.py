@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -18,7 +19,7 @@ import numpy.typing as npt
 
 from cooccur import ops
 from cooccur.baskets import Baskets
-from cooccur.errors import CooccurError
+from cooccur.errors import CooccurError, is_interrupt
 from cooccur.evaluation.metrics import top_at
 from cooccur.evaluation.removal import Removals, rank_block
 from cooccur.training.batches import batches, record_weights
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from cooccur.training.checkpoint import NetFile
 
 DROP, LEAST_SCALE = 0.2, 0.1  # "plateau": the rates fall to a fifth, and once more
+INTERRUPTED = "interrupted: the fit is being finished with the best epoch so far; Ctrl-C again gives it up"
 Scores = Callable[[Baskets], npt.NDArray[np.float32]]  # (records, n_items) of the model as it stands
 
 
@@ -113,8 +115,11 @@ def train(
             place.over = any(answers) or place.patience == 0 or epoch + 1 == plan.epochs
             if file is not None and not place.over and (epoch + 1) % file.every == 0:
                 file.write(asdict(place), learner.state() | {"order": random_state(rng)} | _named(best))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as error:
+        if not is_interrupt(error):
+            raise
         history.interrupted = True
+        warnings.warn(INTERRUPTED, RuntimeWarning, stacklevel=2)
     except FloatingPointError as error:
         history.stopped = f"{error}; {plan.remedy}"
         if history.best < 0:

@@ -26,7 +26,7 @@ import optuna
 from optuna.trial import TrialState
 
 from cooccur.baskets import Baskets
-from cooccur.errors import CooccurError, ParameterError
+from cooccur.errors import CooccurError, ParameterError, is_interrupt
 from cooccur.evaluation.metrics import top_at
 from cooccur.evaluation.removal import Removals, hold_out, rank
 from cooccur.models import make_model
@@ -114,7 +114,9 @@ def tune(
                 if file:
                     file.add(found)
                 search.add(found)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemError) as error:
+            if not is_interrupt(error):
+                raise
             interrupted = True
             if not search.trials:
                 raise
@@ -172,7 +174,7 @@ class _Search:
             model = make_model(self.model, **settings)
             watched: dict[str, Any] = {"callbacks": [behind]} if isinstance(model, Trained) else {}
             model.fit(self.learn, progress=progress, **watched)
-            if getattr(getattr(model, "history_", None), "interrupted", False):
+            if model.interrupted:
                 raise KeyboardInterrupt  # the loop keeps its best epoch, but half a training is no figure
             if state == "done":
                 ranks = rank(model, self.removals)
