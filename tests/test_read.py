@@ -281,6 +281,32 @@ def test_a_list_without_its_record_is_named() -> None:
         read(io.StringIO('basket,items\n1,"tea,jam"\n,"tea,mint"\n'))
 
 
+COLONS = {
+    "header": ("order,product\n" + "1,std::map\n1,std::set\n2,std::map\n" * 20, ["std::map", "std::set"]),
+    "no header": ("1,std::map\n1,std::set\n2,std::map\n", ["std::map", "std::set"]),
+    "item first": ("std::map,1\nstd::set,1\nstd::map,2\n", ["1", "2"]),
+    "twice": ("1,std::chrono::day\n1,std::chrono::year\n", ["std::chrono::day", "std::chrono::year"]),
+    "blanks": ("1 std::map\n1 std::set\n", ["std::map", "std::set"]),
+    "baskets of two": ("lib::a lib::b\nlib::c lib::a\nlib::b lib::a\n", ["lib::b", "lib::a"]),
+    "baskets": ("lib::a lib::b\nlib::c\nlib::b lib::a lib::c\n", ["lib::a", "lib::b", "lib::c"]),
+    "baskets with commas": ("lib::a,lib::b\nlib::c\nlib::b,lib::a,x\n", ["lib::a", "lib::b", "lib::c", "x"]),
+}
+
+
+@pytest.mark.parametrize("which", COLONS)
+def test_two_colons_inside_names_part_nothing(which: str) -> None:
+    text, items = COLONS[which]
+    assert list(read(io.StringIO(text)).items) == items
+
+
+def test_two_colons_part_what_nothing_else_parts() -> None:
+    for text in ("1::1193::5::978300760\n1::661::3::978302109\n2::661::4::978298413\n", "1::1193::4,5\n1::661::3,5\n",
+                 "1::Star Wars\n1::Taxi Driver\n", "1::Star Wars::5\n1::Taxi Driver::4\n"):  # fmt: skip
+        assert read_report(io.StringIO(text))[1].separator == "::"
+    told = "two columns parted by commas on the first 2 lines"
+    assert told in read_report(io.StringIO("1,std::map\n1,std::set\n"))[1].notes[0]
+
+
 def test_two_colons_part_the_columns_of_a_table_with_bad_lines() -> None:
     ragged = "u1::Toy, The\nu1::Heat::x\nu2::Alien, 3\nu2::Heat\n"
     baskets = read(io.StringIO(ragged), format="pairs", skip_bad=True)

@@ -19,7 +19,7 @@ from cooccur.reading.options import Options, names_a_column, number
 from cooccur.reading.report import Tally, shown
 
 BLANK = " \t\r\v\f"
-_SEPARATORS = ("::", "\t", ";", ",", "|")  # of two that fit, the first: commas may be decimal
+_SEPARATORS = ("\t", ";", ",", "|", "::")  # of two that fit, the first: commas may be decimal, "::" part of a name
 _ENDINGS = {"csv": "csv", "tsv": "csv", "jsonl": "jsonl", "ndjson": "jsonl", "parquet": "parquet"}
 _NAMES = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars", " ": "spaces"}
 # Below this share of lines of one width the lines are baskets; above it, the others are bad lines of a table.
@@ -45,6 +45,15 @@ class Plan:
     cell: str | None = None
     items: tuple[tuple[int, str], ...] = ()
     quoted: bool = False
+
+
+def spoken(separator: str) -> str:
+    """A separator as a sentence names it.
+
+    >>> spoken(","), spoken("::")
+    ('commas', "'::'")
+    """
+    return _NAMES.get(separator, repr(separator))
 
 
 def by_ending(name: str) -> str | None:
@@ -118,7 +127,7 @@ def _long(plan: Plan, rows: list[list[str]], names: list[str] | None, options: O
 
 def _lists(plan: Plan, columns: Columns, cell: str | None, names: list[str] | None, tally: Tally) -> Plan:
     """A table of one basket a row."""
-    parted = f"parted by {_NAMES[cell]}" if cell else "one item each"
+    parted = f"parted by {spoken(cell)}" if cell else "one item each"
     column = names[columns.item] if names else columns.item
     otherwise = "" if columns.record is None else "; if it is one item, say --record"
     tally.notes.append(f"each cell of column {column} is one basket, {parted}{otherwise}")
@@ -172,7 +181,8 @@ def _format(rows: list[list[str]], lines: Sequence[str], separator: str, options
     named = _usual_header(rows[0])
     is_csv = named or chosen or (constant and (_quotes(lines) or (width > 1 and by_ending(tally.source) == "csv")))
     columns = {1: "one column", 2: "two columns"}.get(width, f"{width} columns")
-    seen = f"{columns} on the first {len(rows):,} lines"
+    doubtful = any(c in line for c in _SEPARATORS if c not in separator for line in lines)
+    seen = f"{columns}{f' parted by {spoken(separator)}' if doubtful else ''} on the first {len(rows):,} lines"
     other = "if each line is one basket, say --format lines"
     if options.first or options.missing is not None or (numeric and width >= _WIDE and not chosen and not named):
         kind, why = "wide", f"{seen}, numbers"
@@ -185,7 +195,7 @@ def _format(rows: list[list[str]], lines: Sequence[str], separator: str, options
     else:
         fewest, most = min(map(len, rows)), max(map(len, rows))
         many = f"{fewest} to {most}" if fewest < most else str(most)
-        kind, why = "lines", f"{many} fields a line, parted by {_NAMES.get(separator, repr(separator))}"
+        kind, why = "lines", f"{many} fields a line, parted by {spoken(separator)}"
         other = "if it is a table, say --format pairs, ratings or csv"
     tally.notes.append(f"read as {kind}: {why}; {other}")
     return kind
@@ -194,25 +204,40 @@ def _format(rows: list[list[str]], lines: Sequence[str], separator: str, options
 def _separator(lines: Sequence[str], kind: str | None) -> str:
     """The one that gives most columns to constantly many lines, else the one that most lines have, else spaces.
 
-    Spaces come last: names and dates hold them too. In baskets "::" may be part of a name
-    (`role::program|use::web`), so there another one that half of the lines have is preferred to it.
+    Spaces come last: names and dates hold them too. "::" may be part of a name (`0,std::vector`, `use::web|role::app`),
+    so another one is preferred to it that has it in the fields behind, or, in baskets, that half of the lines have.
     """
-    candidates = _SEPARATORS[1:] if kind == "csv" else _SEPARATORS
+    candidates = _SEPARATORS[:-1] if kind == "csv" else _SEPARATORS
+    others = [*_SEPARATORS[:-1], " "]
     best, most = "", 1
     for separator in candidates:
         width, share = _width(_split(lines, separator, True))
         if share >= _CONSTANT and width > most:
             best, most = separator, width
+    if best == "::":
+        return next((c for c in others if _in_names(_split(lines, c, True))), best)
     if best:
         return best
     having = {c: sum(c in line.strip(BLANK) for line in lines) for c in (*_SEPARATORS, " ")}
     common = max(candidates, key=lambda c: having[c])
     if common == "::" and kind in (None, "lines"):
-        other = max(candidates[1:], key=lambda c: having[c])
+        other = max(others, key=lambda c: having[c])
         common = other if 2 * having[other] >= len(lines) else common
     if having[common] and (2 * having[common] >= len(lines) or having[common] >= having[" "]):
         return common
     return "," if kind == "csv" else " "
+
+
+def _in_names(rows: list[list[str]]) -> bool:
+    """Whether "::" is part of the names in these fields, and no separator: all fields but the first have it before a
+    word. In `ann::Star Wars` and `ann::Star Wars::5` the second has none, or a number behind it.
+
+    >>> _in_names([["0", "std::map"]]), _in_names([["ann::Star", "Wars"]]), _in_names([["ann::Star", "Wars::5"]])
+    (True, False, False)
+    """
+    names = ([t.rpartition("::") for t in row[1:]] for row in rows)
+    inside = sum(bool(row) and all(mark and math.isnan(number(end)) for _, mark, end in row) for row in names)
+    return inside >= _CONSTANT * len(rows)
 
 
 def _header(rows: list[list[str]], kind: str, options: Options, tally: Tally) -> bool:

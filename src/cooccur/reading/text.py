@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cooccur.reading.collect import Check, Codes, Collector, Numbers, floats
-from cooccur.reading.guess import BLANK, Plan
+from cooccur.reading.guess import BLANK, Plan, spoken
 from cooccur.reading.options import Threshold
 from cooccur.reading.report import Tally, shown
 from cooccur.reading.streams import Blocks
@@ -177,7 +177,8 @@ def _width_check(fields: pl.Series, plan: Plan) -> Check:
 
     def say(row: int) -> str:
         count = f"{widths[row]} field{'' if widths[row] == 1 else 's'}"
-        return f"{count} in {shown(plan.separator.join(fields[row]))}, expected {plan.width}"
+        expected = f"{plan.width} parted by {spoken(plan.separator)} (else say --separator)"
+        return f"{count} in {shown(plan.separator.join(fields[row]))}, expected {expected}"
 
     return widths != plan.width, say
 
