@@ -259,6 +259,66 @@ def test_a_list_in_each_row_beside_the_record(which: str) -> None:
     assert "is one basket, parted by " + ("bars" if which == "bars" else "commas") in " ".join(report.notes)
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "order_id,basket",
+        "id,basket",
+        "order,basket",
+        "customer,basket",
+        "transaction,basket",
+        "user,cart",
+        "cart,basket",
+    ],
+)
+def test_a_column_of_lists_holds_the_items_whatever_its_name(head: str) -> None:
+    lists = [["tea", "mint"], ["tea", "milk"], ["jam", "milk", "mint"], ["jam"]]
+    for records in ("0123", "1102"):  # each once, or one of them twice
+        text = head + "\n" + "".join(f'{r},"{",".join(items)}"\n' for r, items in zip(records, lists, strict=True))
+        baskets = read(io.StringIO(text))
+        assert set(baskets.records) == set(records)
+        assert set(baskets.items) == {"tea", "mint", "milk", "jam"}
+    name, _, of_lists = head.partition(",")
+    text = f'{of_lists},{name}\n"tea,mint",0\n"tea,milk",1\n"milk",2\n'
+    assert list(read(io.StringIO(text)).records) == ["0", "1", "2"]
+    tabs = f"{name}\t{of_lists}\n0\ttea,mint\n1\ttea,milk\n2\tmilk\n"
+    assert list(read(io.StringIO(tabs)).items) == ["tea", "mint", "milk"]
+    text = f'day,{head}\nMon,0,"tea,mint"\nMon,1,"tea,milk"\n'
+    assert head == "id,basket" or list(read(io.StringIO(text)).records) == ["0", "1"]
+
+
+def test_names_with_commas_are_records_where_the_items_are_named() -> None:
+    for items in ("movie\n", "code\n"):
+        text = f'user,{items}"Doe, Ann",7\n"Roe, Bob",7\n"Roe, Bob",8\n"Poe, Eve",8\n'
+        assert list(read(io.StringIO(text)).items) == ["7", "8"]
+
+
+def test_lists_that_come_again_are_lists_where_most_items_do() -> None:
+    lists = [f"devel::{a},role::{b}" for a in "abcde" for b in "uvwxyz"] * 5
+    text = "order,product\n" + "".join(f'{n},"{cell}"\n' for n, cell in enumerate(lists))
+    baskets = read(io.StringIO(text))
+    assert (baskets.n_items, baskets.lengths.tolist()) == (11, [2] * 150)
+
+
+def test_lists_are_lists_though_most_hold_one_item() -> None:
+    cells = ["tea", "mint", "tea,mint", "jam", "tea", "tea,jam"]
+    for head in ("order,basket", "order,product"):
+        text = head + "\n" + "".join(f'{n},"{cell}"\n' for n, cell in enumerate(cells))
+        assert list(map(set, read(io.StringIO(text)))) == [set(cell.split(",")) for cell in cells]
+
+
+def test_lists_in_brackets() -> None:
+    cells = ["['tea', 'egg, boiled']", "[]", "[\"jam's\", 'tea']", "[7, 'tea']", "['jam']"]
+    rows = [(n, cell) for n, cell in enumerate(cells)]
+    expected = [{"tea", "egg, boiled"}, {"jam's", "tea"}, {"7", "tea"}, {"jam"}]
+    for options in ({}, {"item": "items"}):
+        file = io.StringIO(pd.DataFrame(rows, columns=["order", "items"]).to_csv(index=False))
+        baskets, report = read_report(file, **options)
+        assert (list(map(set, baskets)), list(baskets.records), report.blank) == (expected, ["0", "2", "3", "4"], 1)
+    alone = io.StringIO(pd.DataFrame(cells, columns=["items"]).to_csv(index=False))
+    assert list(map(set, read(alone))) == expected
+
+
 def test_a_single_column_of_quoted_lists() -> None:
     for text in ('items\n"tea, mint"\n"tea"\n', '"tea, mint"\n"tea"\n'):
         assert list(read(io.StringIO(text))) == [["tea", "mint"], ["tea"]]

@@ -19,9 +19,10 @@ from cooccur.reading.options import Options, names_a_column, number
 from cooccur.reading.report import Tally, shown
 
 BLANK = " \t\r\v\f"
+BRACKETS = "[]"  # what "parts" the items of a list as Python writes it
 _SEPARATORS = ("\t", ";", ",", "|", "::")  # of two that fit, the first: commas may be decimal, "::" part of a name
 _ENDINGS = {"csv": "csv", "tsv": "csv", "jsonl": "jsonl", "ndjson": "jsonl", "parquet": "parquet"}
-_NAMES = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars", " ": "spaces"}
+_NAMES = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars", " ": "spaces", BRACKETS: "commas in brackets"}
 # Below this share of lines of one width the lines are baskets; above it, the others are bad lines of a table.
 _CONSTANT = 0.95
 _WIDE = 8
@@ -33,7 +34,7 @@ class Plan:
 
     width : fields a line must have, 0 for any.
     columns : of a long table.
-    cell : for a table of one list a row: what parts the items in the cell.
+    cell : for a table of one list a row: what parts the items in the cell, or BRACKETS.
     items : for a wide table: (position, name) of each item column.
     """
 
@@ -104,13 +105,22 @@ def _long(plan: Plan, rows: list[list[str]], names: list[str] | None, options: O
             raise InputError("a list in each row has no rating", source=source, remedy="say --record as well")
         cells = [row[item] for row in rows[plan.header :] if len(row) > item]
         cell = next((c for c in "|;, " if any(c in text.strip() for text in cells)), None)
+        cell = BRACKETS if _in_brackets(cells) else cell
         return _lists(plan, Columns(None, item, None), cell, names, tally)
     by_names = kind == "csv" and names is not None and width > 2 + rated
+    cell = None
+    may_list = kind == "csv" or (kind == "pairs" and options.format is None)  # lists without quotes look like pairs
+    listed = may_list and not rated and options.record is None
+    if listed and item is None and usual(names or (), "item") is None:
+        item, cell = _column_of_lists(rows[plan.header :], width, usual(names or (), "record"))
+        options = replace(options, item=item)
     columns = choose(names, width, options, source, rated=rated, position=not by_names)
     if columns.record is None:
         remedy = f"{there_are(names, width)}; say --record and --item, or --format lines if each line is one basket"
         raise InputError("no column looks like the record", source=source, remedy=remedy)
-    if kind == "csv" and not rated and options.record is None and (cell := _parted(columns, rows[plan.header :])):
+    if listed:
+        cell = _lists_beside(columns, rows[plan.header :]) or cell
+    if cell:
         return _lists(plan, columns, cell, names, tally)
     if kind == "pairs" and options.record is None and options.item is None:
         width = 2
@@ -134,20 +144,53 @@ def _lists(plan: Plan, columns: Columns, cell: str | None, names: list[str] | No
     return replace(plan, columns=columns, cell=cell or "|")
 
 
-def _parted(columns: Columns, rows: list[list[str]]) -> str | None:
-    """What parts the items, if the cells beside the records' names look like lists: no record stands twice, most cells
-    hold a separator, and most are not like another (a title with a comma in it would come again).
+def _column_of_lists(rows: list[list[str]], width: int, record: int | None) -> tuple[int | None, str | None]:
+    """The column that holds lists beside one of ids, and what parts the items, if there is one.
 
-    >>> _parted(Columns(0, 1, None), [["ann", "tea, mint"], ["bob", "tea, milk"], ["eve", "milk"]])
-    ','
-    >>> _parted(Columns(0, 1, None), [["ann", "Big Sleep, The"], ["ann", "Birds, The"], ["bob", "Birds, The"]])
+    `record` : the column with a usual name of a record; `basket` may as well be the name of the items, and then they
+    may stand beside names that come again, as of a customer.
+
+    >>> _column_of_lists([["7", "tea,milk"], ["8", "tea,mint"]], 2, record=1)
+    (1, ',')
     """
+    columns = list(zip(*(row for row in rows if len(row) == width), strict=True))
+    ids = [place for place, cells in enumerate(columns) if len(set(cells)) == len(cells)]
+    for place, cells in enumerate(columns):
+        beside_ids = any(other != place for other in ids)
+        if (beside_ids or place == record) and (mark := _parted(cells, different=beside_ids)):
+            return place, mark
+    return None, None
+
+
+def _lists_beside(columns: Columns, rows: list[list[str]]) -> str | None:
+    """What parts the items, if no record's name stands twice and the cells beside look like lists."""
     assert columns.record is not None
     pairs = [(row[columns.record], row[columns.item]) for row in rows if len(row) > max(columns.record, columns.item)]
-    cells = [cell for _, cell in pairs]
-    if len({record for record, _ in pairs}) < len(pairs) or 2 * len(set(cells)) <= len(cells):
-        return None
-    return next((c for c in "|;," if 2 * sum(c in cell for cell in cells) > len(cells)), None)
+    return _parted([cell for _, cell in pairs]) if len({record for record, _ in pairs}) == len(pairs) else None
+
+
+def _parted(cells: Sequence[str], *, different: bool = True) -> str | None:
+    """What parts the items, if these look like lists: a quarter of them hold it, and most of the parts are in several
+    of them (a title with a comma in it would come again, and most of its parts would not). If the lists are known to
+    be of `different` records, it is also enough that most hold a separator and most are not like another.
+
+    >>> _parted(["tea, mint", "tea, milk", "milk"])
+    ','
+    >>> _parted(["Birds, The", "Birds, The"]), _parted(["Birds, The", "Big Sleep, The"], different=False)
+    (None, None)
+    """
+    if _in_brackets(cells):
+        return BRACKETS
+    holding = {mark: sum(mark in cell for cell in cells) for mark in "|;,"}
+    mark = next((mark for mark, count in holding.items() if 4 * count > len(cells)), None)
+    if mark is None or (different and 2 * min(holding[mark], len(set(cells))) > len(cells)):
+        return mark
+    found = Counter(part.strip() for cell in set(cells) for part in set(cell.split(mark)))
+    return mark if 2 * sum(count > 1 for count in found.values()) > len(found) else None
+
+
+def _in_brackets(cells: Sequence[str]) -> bool:
+    return bool(cells) and all(re.fullmatch(r"\s*\[.*\]\s*", cell, re.DOTALL) for cell in cells)
 
 
 def _wide(names: list[str] | None, width: int, separator: str, options: Options, tally: Tally) -> Plan:
