@@ -281,6 +281,8 @@ def test_a_column_of_lists_holds_the_items_whatever_its_name(head: str) -> None:
     name, _, of_lists = head.partition(",")
     text = f'{of_lists},{name}\n"tea,mint",0\n"tea,milk",1\n"milk",2\n'
     assert list(read(io.StringIO(text)).records) == ["0", "1", "2"]
+    texts = f'{head}\na,"tea,mint"\nb,"tea,milk"\nc,"milk"\n'
+    assert head == "id,basket" or list(read(io.StringIO(texts)).records) == ["a", "b", "c"]
     tabs = f"{name}\t{of_lists}\n0\ttea,mint\n1\ttea,milk\n2\tmilk\n"
     assert list(read(io.StringIO(tabs)).items) == ["tea", "mint", "milk"]
     text = f'day,{head}\nMon,0,"tea,mint"\nMon,1,"tea,milk"\n'
@@ -400,6 +402,37 @@ def test_thresholds() -> None:
 def test_wide_numbers_items_from_the_first_item_column() -> None:
     baskets = read(io.StringIO("2,99,1.5,-3\n1,4,99,\n"), format="wide", first=1, missing="99", threshold="> 0")
     assert list(baskets) == [["2"], ["1"]]
+
+
+ITEMS = [f"i{n}" for n in range(1, 10)]
+
+
+@pytest.mark.parametrize("name", ["order", "id", "ID", "order_id", "user_id", "customer_id", "", "Unnamed: 0", "what"])
+@pytest.mark.parametrize("format", [None, "wide"])
+def test_an_id_before_the_items_of_a_wide_table_is_no_item(name: str, format: str | None) -> None:  # noqa: A002
+    for ids in (["7", "8", "9"], ["a7", "a8", "a9"], ["0.5", "1.5", "2"]):
+        text = ",".join([name, *ITEMS]) + "\n" + "".join(f"{i},1,0,0,1,0,0,0,0,{i in ids[:1]:d}\n" for i in ids)
+        baskets, report = read_report(io.StringIO(text), format=format)
+        assert list(baskets) == [["i1", "i4", "i9"], ["i1", "i4"], ["i1", "i4"]]
+        assert list(baskets.records) == ids
+        column = f"the first column {name}".strip()
+        assert f"{column} names the records and is no item" in report.notes
+
+
+def test_an_item_with_the_name_of_a_column_leaves_a_wide_table_wide() -> None:
+    text = ",".join(["order", *ITEMS, "book"]) + "\n" + "1,1,0,0,1,0,0,0,0,1,1\n2,1,0,0,1,0,0,0,0,1,0\n"
+    assert list(read(io.StringIO(text))) == [["i1", "i4", "i9", "book"], ["i1", "i4", "i9"]]
+
+
+def test_a_first_item_is_not_taken_for_an_id() -> None:
+    body = "0,1,0,0,1,0,0,0,1\n1,1,0,0,1,0,0,0,0\n"
+    for head in ("", ",".join(["milk", *ITEMS[1:]]) + "\n"):
+        assert read(io.StringIO(head + body)).lengths.tolist() == [3, 3]
+    user = ",".join(["user", *ITEMS[1:]]) + "\n" + body + body  # words as items, and one of them is "user"
+    assert "user" in read(io.StringIO(user)).items
+    counts = "茶," + ",".join(ITEMS[1:]) + "\n2,1,0,0,1,0,0,0,0\n3,1,0,5,1,0,0,0,0\n"
+    assert "茶" in read(io.StringIO(counts)).items
+    assert read(io.StringIO("3,99,4,7,1,2,3,4\n2,1,99,3,1,1,1,1\n")).n_items == 8  # ratings: no one-hot table
 
 
 def test_very_wide() -> None:

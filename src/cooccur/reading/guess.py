@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from cooccur.errors import InputError
-from cooccur.reading.columns import Columns, choose, there_are, told, usual
+from cooccur.reading.columns import Columns, choose, numbers_rows, there_are, told, usual
 from cooccur.reading.options import Options, names_a_column, number
 from cooccur.reading.report import Tally, shown
 
@@ -26,6 +26,7 @@ _NAMES = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars", " ": "spa
 # Below this share of lines of one width the lines are baskets; above it, the others are bad lines of a table.
 _CONSTANT = 0.95
 _WIDE = 8
+_ZERO_ONE = {"", "0", "1", "0.0", "1.0"}
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def plan(lines: Sequence[str], options: Options, tally: Tally) -> Plan:
     names = [name.strip() for name in rows[0]] if header else None
     width = len(names) if names else _width(rows)[0]
     if kind == "wide":
-        return _wide(names, width, separator, options, tally)
+        return _wide(names, [row for row in rows[header:] if len(row) == width], width, separator, options, tally)
     return _long(Plan(kind, separator, header, width, quoted=kind == "csv"), rows, names, options, tally)
 
 
@@ -193,8 +194,14 @@ def _in_brackets(cells: Sequence[str]) -> bool:
     return bool(cells) and all(re.fullmatch(r"\s*\[.*\]\s*", cell, re.DOTALL) for cell in cells)
 
 
-def _wide(names: list[str] | None, width: int, separator: str, options: Options, tally: Tally) -> Plan:
+def _wide(
+    names: list[str] | None, rows: list[list[str]], width: int, separator: str, options: Options, tally: Tally
+) -> Plan:
     record = told(options.record, names, width, tally.source)
+    if record is None and not options.first and width > 1 and _first_names(names, rows):
+        record = 0
+        column = f" {names[0]}" if names and names[0] else ""
+        tally.notes.append(f"the first column{column} names the records and is no item")
     positions = [position for position in range(options.first, width) if position != record]
     if not positions:
         problem = f"{width} columns, and the first {options.first} are passed over: no item is left"
@@ -209,6 +216,21 @@ def _wide(names: list[str] | None, width: int, separator: str, options: Options,
         tally.notes.append("no threshold, so values > 0 count; say --threshold for another")
     columns = Columns(record, 0, None)
     return Plan("wide", separator, names is not None, width, columns, None, tuple(zip(positions, items, strict=True)))
+
+
+def _first_names(names: list[str] | None, rows: list[list[str]]) -> bool:
+    """Whether the first column of a wide table names its rows: if it is called so, or all others are 0 or 1, and it is
+    more than that itself. The names of two rows may be 0 and 1."""
+    first = [row[0].strip() for row in rows]
+    different, more = len(set(first)) == len(first), not set(first) <= _ZERO_ONE
+    if names and numbers_rows(names[0]):
+        return different or more
+    return different and more and _one_hot(rows)
+
+
+def _one_hot(rows: list[list[str]]) -> bool:
+    """Whether all columns but the first are 0 or 1."""
+    return bool(rows) and all(cell.strip() in _ZERO_ONE for row in rows for cell in row[1:])
 
 
 def _format(rows: list[list[str]], lines: Sequence[str], separator: str, options: Options, tally: Tally) -> str:
@@ -227,7 +249,8 @@ def _format(rows: list[list[str]], lines: Sequence[str], separator: str, options
     doubtful = any(c in line for c in _SEPARATORS if c not in separator for line in lines)
     seen = f"{columns}{f' parted by {spoken(separator)}' if doubtful else ''} on the first {len(rows):,} lines"
     other = "if each line is one basket, say --format lines"
-    if options.first or options.missing is not None or (numeric and width >= _WIDE and not chosen and not named):
+    many = constant and width >= _WIDE and not chosen
+    if options.first or options.missing is not None or (many and ((numeric and not named) or _one_hot(body))):
         kind, why = "wide", f"{seen}, numbers"
     elif is_csv and _one_character(separator):
         kind, why = "csv", seen
@@ -237,8 +260,8 @@ def _format(rows: list[list[str]], lines: Sequence[str], separator: str, options
         kind, why = "pairs", seen
     else:
         fewest, most = min(map(len, rows)), max(map(len, rows))
-        many = f"{fewest} to {most}" if fewest < most else str(most)
-        kind, why = "lines", f"{many} fields a line, parted by {spoken(separator)}"
+        fields = f"{fewest} to {most}" if fewest < most else str(most)
+        kind, why = "lines", f"{fields} fields a line, parted by {spoken(separator)}"
         other = "if it is a table, say --format pairs, ratings or csv"
     tally.notes.append(f"read as {kind}: {why}; {other}")
     return kind
@@ -289,6 +312,8 @@ def _header(rows: list[list[str]], kind: str, options: Options, tally: Tally) ->
     if any(names_a_column(c) for c in (options.record, options.item, options.rating)) or _usual_header(head):
         return True
     if len(head) == 1 and kind == "csv" and usual(head, "item") is not None:
+        return True
+    if kind != "wide" and len(head) > 1 and all(usual([t], "record") is not None for t in head):  # customer,basket
         return True
     for position, text in enumerate(head):
         below = [row[position] for row in body if row[position].strip() not in ("", options.missing)]
