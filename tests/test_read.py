@@ -25,6 +25,7 @@ from scipy.sparse import csr_matrix
 from cooccur.baskets import Baskets
 from cooccur.errors import InputError
 from cooccur.reading import FORMATS, Threshold, read, read_report
+from cooccur.reading.rows import read_rows
 
 # One dataset: ann likes a, b; bob likes b, c; carol's only rating is low, so she is gone (and so is d).
 EXPECTED = Baskets.from_lists([["a", "b"], ["b", "c"]], ["ann", "bob"])
@@ -377,6 +378,18 @@ def test_two_colons_part_the_columns_of_a_table_with_bad_lines() -> None:
 
 def test_what_is_told_is_not_noted(tmp_path: Path) -> None:
     assert read_report(io.StringIO("1 2\n3 4\n"), format="lines")[1].notes == ()
+
+
+def test_records_of_one_item_each_are_warned_of() -> None:
+    alone, more = "1,a\n2,b\n3,c\n", "1,a\n2,b\n2,c\n"
+    for source in (alone, [["a"], ["b"]], pl.DataFrame({"user": [1, 2], "item": ["a", "b"]}), np.eye(2)):
+        report = read_report(io.StringIO(source) if isinstance(source, str) else source)[1]
+        last = str(report).splitlines()[-1]
+        assert last.startswith(
+            "warning: no record has two items, so there is nothing to learn; say --record and --item"
+        )
+    assert "warning" not in str(read_report(io.StringIO(more))[1])
+    assert read_rows(io.StringIO(alone), lambda piece: None, size=2)[1].warning is None  # to be completed
 
 
 def test_bad_lines_in_a_long_table_do_not_make_it_lines() -> None:
