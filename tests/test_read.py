@@ -350,6 +350,7 @@ COLONS = {
     "item first": ("std::map,1\nstd::set,1\nstd::map,2\n", ["1", "2"]),
     "twice": ("1,std::chrono::day\n1,std::chrono::year\n", ["std::chrono::day", "std::chrono::year"]),
     "blanks": ("1 std::map\n1 std::set\n", ["std::map", "std::set"]),
+    "a number behind": ("1 std::map 4\n1 std::set 5\n2 std::map 5\n", ["std::map", "std::set"]),
     "baskets of two": ("lib::a lib::b\nlib::c lib::a\nlib::b lib::a\n", ["lib::b", "lib::a"]),
     "baskets": ("lib::a lib::b\nlib::c\nlib::b lib::a lib::c\n", ["lib::a", "lib::b", "lib::c"]),
     "baskets with commas": ("lib::a,lib::b\nlib::c\nlib::b,lib::a,x\n", ["lib::a", "lib::b", "lib::c", "x"]),
@@ -430,6 +431,13 @@ def test_an_id_before_the_items_of_a_wide_table_is_no_item(name: str, format: st
         assert list(baskets.records) == ids
         column = f"the first column {name}".strip()
         assert f"{column} names the records and is no item" in report.notes
+
+
+def test_a_small_table_of_zeros_and_ones_with_an_index() -> None:
+    frame = pd.DataFrame([[1, 0, 1], [0, 1, 1], [1, 1, 0]], columns=["tea", "jam", "milk"])
+    for label in (None, "order_id"):
+        baskets = read(io.StringIO(frame.to_csv(index_label=label)))
+        assert list(map(set, baskets)) == [{"tea", "milk"}, {"jam", "milk"}, {"tea", "jam"}]
 
 
 def test_an_item_with_the_name_of_a_column_leaves_a_wide_table_wide() -> None:

@@ -246,11 +246,13 @@ def _format(rows: list[list[str]], lines: Sequence[str], separator: str, options
     named = _usual_header(rows[0])
     is_csv = named or chosen or (constant and (_quotes(lines) or (width > 1 and by_ending(tally.source) == "csv")))
     columns = {1: "one column", 2: "two columns"}.get(width, f"{width} columns")
-    doubtful = any(c in line for c in _SEPARATORS if c not in separator for line in lines)
+    doubtful = separator == "::" or any(c in line for c in _SEPARATORS if c not in separator for line in lines)
     seen = f"{columns}{f' parted by {spoken(separator)}' if doubtful else ''} on the first {len(rows):,} lines"
     other = "if each line is one basket, say --format lines"
-    many = constant and width >= _WIDE and not chosen
-    if options.first or options.missing is not None or (many and ((numeric and not named) or _one_hot(body))):
+    ids = not named and bool(rows[0]) and numbers_rows(rows[0][0])  # beside them a few columns of 0 and 1 are enough
+    one_hot = width >= (4 if ids else _WIDE) and _one_hot(body)
+    wide = one_hot or (numeric and width >= _WIDE and not named)
+    if options.first or options.missing is not None or (constant and wide and not chosen):
         kind, why = "wide", f"{seen}, numbers"
     elif is_csv and _one_character(separator):
         kind, why = "csv", seen
@@ -295,14 +297,17 @@ def _separator(lines: Sequence[str], kind: str | None) -> str:
 
 
 def _in_names(rows: list[list[str]]) -> bool:
-    """Whether "::" is part of the names in these fields, and no separator: all fields but the first have it before a
-    word. In `ann::Star Wars` and `ann::Star Wars::5` the second has none, or a number behind it.
+    """Whether "::" is part of the names in these fields, and no separator: all but the first have it before a word, or
+    are numbers. In `ann::Star Wars` and `ann::Star Wars::5` the second has none, or a number behind it.
 
-    >>> _in_names([["0", "std::map"]]), _in_names([["ann::Star", "Wars"]]), _in_names([["ann::Star", "Wars::5"]])
+    >>> _in_names([["0", "std::map", "5"]]), _in_names([["ann::Star", "Wars"]]), _in_names([["ann::Star", "Wars::5"]])
     (True, False, False)
     """
-    names = ([t.rpartition("::") for t in row[1:]] for row in rows)
-    inside = sum(bool(row) and all(mark and math.isnan(number(end)) for _, mark, end in row) for row in names)
+    inside = 0
+    for row in rows:
+        parts = [text.rpartition("::") for text in row[1:]]
+        words = all(bool(mark) == math.isnan(number(end)) for _, mark, end in parts)
+        inside += words and any(mark for _, mark, _ in parts)
     return inside >= _CONSTANT * len(rows)
 
 
