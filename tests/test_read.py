@@ -305,6 +305,8 @@ def test_lists_that_come_again_are_lists_where_most_items_do() -> None:
 
 def test_lists_are_lists_though_most_hold_one_item() -> None:
     cells = ["tea", "mint", "tea,mint", "jam", "tea", "tea,jam"]
+    barred = "order,basket\n" + "".join(f'{n},"x|y,{n % 3},z"\n{n + 3},"{n % 3},z"\n' for n in range(3))
+    assert "x|y" in read(io.StringIO(barred)).items  # commas part most of them
     for head in ("order,basket", "order,product"):
         text = head + "\n" + "".join(f'{n},"{cell}"\n' for n, cell in enumerate(cells))
         assert list(map(set, read(io.StringIO(text)))) == [set(cell.split(",")) for cell in cells]

@@ -183,7 +183,7 @@ def _parted(cells: Sequence[str], *, different: bool = True) -> str | None:
     if _in_brackets(cells):
         return BRACKETS
     holding = {mark: sum(mark in cell for cell in cells) for mark in "|;,"}
-    mark = next((mark for mark, count in holding.items() if 4 * count > len(cells)), None)
+    mark = next((mark for share in (2, 4) for mark, n in holding.items() if share * n > len(cells)), None)
     if mark is None or (different and 2 * min(holding[mark], len(set(cells))) > len(cells)):
         return mark
     found = Counter(part.strip() for cell in set(cells) for part in set(cell.split(mark)))
