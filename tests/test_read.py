@@ -25,6 +25,7 @@ from scipy.sparse import csr_matrix
 from cooccur.baskets import Baskets
 from cooccur.errors import InputError
 from cooccur.reading import FORMATS, Threshold, read, read_report
+from cooccur.reading.rows import read_rows
 
 # One dataset: ann likes a, b; bob likes b, c; carol's only rating is low, so she is gone (and so is d).
 EXPECTED = Baskets.from_lists([["a", "b"], ["b", "c"]], ["ann", "bob"])
@@ -259,6 +260,70 @@ def test_a_list_in_each_row_beside_the_record(which: str) -> None:
     assert "is one basket, parted by " + ("bars" if which == "bars" else "commas") in " ".join(report.notes)
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "order_id,basket",
+        "id,basket",
+        "order,basket",
+        "customer,basket",
+        "transaction,basket",
+        "user,cart",
+        "cart,basket",
+    ],
+)
+def test_a_column_of_lists_holds_the_items_whatever_its_name(head: str) -> None:
+    lists = [["tea", "mint"], ["tea", "milk"], ["jam", "milk", "mint"], ["jam"]]
+    for records in ("0123", "1102"):  # each once, or one of them twice
+        text = head + "\n" + "".join(f'{r},"{",".join(items)}"\n' for r, items in zip(records, lists, strict=True))
+        baskets = read(io.StringIO(text))
+        assert set(baskets.records) == set(records)
+        assert set(baskets.items) == {"tea", "mint", "milk", "jam"}
+    name, _, of_lists = head.partition(",")
+    text = f'{of_lists},{name}\n"tea,mint",0\n"tea,milk",1\n"milk",2\n'
+    assert list(read(io.StringIO(text)).records) == ["0", "1", "2"]
+    texts = f'{head}\na,"tea,mint"\nb,"tea,milk"\nc,"milk"\n'
+    assert head == "id,basket" or list(read(io.StringIO(texts)).records) == ["a", "b", "c"]
+    tabs = f"{name}\t{of_lists}\n0\ttea,mint\n1\ttea,milk\n2\tmilk\n"
+    assert list(read(io.StringIO(tabs)).items) == ["tea", "mint", "milk"]
+    text = f'day,{head}\nMon,0,"tea,mint"\nMon,1,"tea,milk"\n'
+    assert head == "id,basket" or list(read(io.StringIO(text)).records) == ["0", "1"]
+
+
+def test_names_with_commas_are_records_where_the_items_are_named() -> None:
+    for items in ("movie\n", "code\n"):
+        text = f'user,{items}"Doe, Ann",7\n"Roe, Bob",7\n"Roe, Bob",8\n"Poe, Eve",8\n'
+        assert list(read(io.StringIO(text)).items) == ["7", "8"]
+
+
+def test_lists_that_come_again_are_lists_where_most_items_do() -> None:
+    lists = [f"devel::{a},role::{b}" for a in "abcde" for b in "uvwxyz"] * 5
+    text = "order,product\n" + "".join(f'{n},"{cell}"\n' for n, cell in enumerate(lists))
+    baskets = read(io.StringIO(text))
+    assert (baskets.n_items, baskets.lengths.tolist()) == (11, [2] * 150)
+
+
+def test_lists_are_lists_though_most_hold_one_item() -> None:
+    cells = ["tea", "mint", "tea,mint", "jam", "tea", "tea,jam"]
+    barred = "order,basket\n" + "".join(f'{n},"x|y,{n % 3},z"\n{n + 3},"{n % 3},z"\n' for n in range(3))
+    assert "x|y" in read(io.StringIO(barred)).items  # commas part most of them
+    for head in ("order,basket", "order,product"):
+        text = head + "\n" + "".join(f'{n},"{cell}"\n' for n, cell in enumerate(cells))
+        assert list(map(set, read(io.StringIO(text)))) == [set(cell.split(",")) for cell in cells]
+
+
+def test_lists_in_brackets() -> None:
+    cells = ["['tea', 'egg, boiled']", "[]", "[\"jam's\", 'tea']", "[7, 'tea']", "['jam']"]
+    rows = [(n, cell) for n, cell in enumerate(cells)]
+    expected = [{"tea", "egg, boiled"}, {"jam's", "tea"}, {"7", "tea"}, {"jam"}]
+    for options in ({}, {"item": "items"}):
+        file = io.StringIO(pd.DataFrame(rows, columns=["order", "items"]).to_csv(index=False))
+        baskets, report = read_report(file, **options)
+        assert (list(map(set, baskets)), list(baskets.records), report.blank) == (expected, ["0", "2", "3", "4"], 1)
+    alone = io.StringIO(pd.DataFrame(cells, columns=["items"]).to_csv(index=False))
+    assert list(map(set, read(alone))) == expected
+
+
 def test_a_single_column_of_quoted_lists() -> None:
     for text in ('items\n"tea, mint"\n"tea"\n', '"tea, mint"\n"tea"\n'):
         assert list(read(io.StringIO(text))) == [["tea", "mint"], ["tea"]]
@@ -281,6 +346,33 @@ def test_a_list_without_its_record_is_named() -> None:
         read(io.StringIO('basket,items\n1,"tea,jam"\n,"tea,mint"\n'))
 
 
+COLONS = {
+    "header": ("order,product\n" + "1,std::map\n1,std::set\n2,std::map\n" * 20, ["std::map", "std::set"]),
+    "no header": ("1,std::map\n1,std::set\n2,std::map\n", ["std::map", "std::set"]),
+    "item first": ("std::map,1\nstd::set,1\nstd::map,2\n", ["1", "2"]),
+    "twice": ("1,std::chrono::day\n1,std::chrono::year\n", ["std::chrono::day", "std::chrono::year"]),
+    "blanks": ("1 std::map\n1 std::set\n", ["std::map", "std::set"]),
+    "a number behind": ("1 std::map 4\n1 std::set 5\n2 std::map 5\n", ["std::map", "std::set"]),
+    "baskets of two": ("lib::a lib::b\nlib::c lib::a\nlib::b lib::a\n", ["lib::b", "lib::a"]),
+    "baskets": ("lib::a lib::b\nlib::c\nlib::b lib::a lib::c\n", ["lib::a", "lib::b", "lib::c"]),
+    "baskets with commas": ("lib::a,lib::b\nlib::c\nlib::b,lib::a,x\n", ["lib::a", "lib::b", "lib::c", "x"]),
+}
+
+
+@pytest.mark.parametrize("which", COLONS)
+def test_two_colons_inside_names_part_nothing(which: str) -> None:
+    text, items = COLONS[which]
+    assert list(read(io.StringIO(text)).items) == items
+
+
+def test_two_colons_part_what_nothing_else_parts() -> None:
+    for text in ("1::1193::5::978300760\n1::661::3::978302109\n2::661::4::978298413\n", "1::1193::4,5\n1::661::3,5\n",
+                 "1::Star Wars\n1::Taxi Driver\n", "1::Star Wars::5\n1::Taxi Driver::4\n"):  # fmt: skip
+        assert read_report(io.StringIO(text))[1].separator == "::"
+    told = "two columns parted by commas on the first 2 lines"
+    assert told in read_report(io.StringIO("1,std::map\n1,std::set\n"))[1].notes[0]
+
+
 def test_two_colons_part_the_columns_of_a_table_with_bad_lines() -> None:
     ragged = "u1::Toy, The\nu1::Heat::x\nu2::Alien, 3\nu2::Heat\n"
     baskets = read(io.StringIO(ragged), format="pairs", skip_bad=True)
@@ -289,6 +381,18 @@ def test_two_colons_part_the_columns_of_a_table_with_bad_lines() -> None:
 
 def test_what_is_told_is_not_noted(tmp_path: Path) -> None:
     assert read_report(io.StringIO("1 2\n3 4\n"), format="lines")[1].notes == ()
+
+
+def test_records_of_one_item_each_are_warned_of() -> None:
+    alone, more = "1,a\n2,b\n3,c\n", "1,a\n2,b\n2,c\n"
+    for source in (alone, [["a"], ["b"]], pl.DataFrame({"user": [1, 2], "item": ["a", "b"]}), np.eye(2)):
+        report = read_report(io.StringIO(source) if isinstance(source, str) else source)[1]
+        last = str(report).splitlines()[-1]
+        assert last.startswith(
+            "warning: no record has two items, so there is nothing to learn; say --record and --item"
+        )
+    assert "warning" not in str(read_report(io.StringIO(more))[1])
+    assert read_rows(io.StringIO(alone), lambda piece: None, size=2)[1].warning is None  # to be completed
 
 
 def test_bad_lines_in_a_long_table_do_not_make_it_lines() -> None:
@@ -314,6 +418,44 @@ def test_thresholds() -> None:
 def test_wide_numbers_items_from_the_first_item_column() -> None:
     baskets = read(io.StringIO("2,99,1.5,-3\n1,4,99,\n"), format="wide", first=1, missing="99", threshold="> 0")
     assert list(baskets) == [["2"], ["1"]]
+
+
+ITEMS = [f"i{n}" for n in range(1, 10)]
+
+
+@pytest.mark.parametrize("name", ["order", "id", "ID", "order_id", "user_id", "customer_id", "", "Unnamed: 0", "what"])
+@pytest.mark.parametrize("format", [None, "wide"])
+def test_an_id_before_the_items_of_a_wide_table_is_no_item(name: str, format: str | None) -> None:  # noqa: A002
+    for ids in (["7", "8", "9"], ["a7", "a8", "a9"], ["0.5", "1.5", "2"]):
+        text = ",".join([name, *ITEMS]) + "\n" + "".join(f"{i},1,0,0,1,0,0,0,0,{i in ids[:1]:d}\n" for i in ids)
+        baskets, report = read_report(io.StringIO(text), format=format)
+        assert list(baskets) == [["i1", "i4", "i9"], ["i1", "i4"], ["i1", "i4"]]
+        assert list(baskets.records) == ids
+        column = f"the first column {name}".strip()
+        assert f"{column} names the records and is no item" in report.notes
+
+
+def test_a_small_table_of_zeros_and_ones_with_an_index() -> None:
+    frame = pd.DataFrame([[1, 0, 1], [0, 1, 1], [1, 1, 0]], columns=["tea", "jam", "milk"])
+    for label in (None, "order_id"):
+        baskets = read(io.StringIO(frame.to_csv(index_label=label)))
+        assert list(map(set, baskets)) == [{"tea", "milk"}, {"jam", "milk"}, {"tea", "jam"}]
+
+
+def test_an_item_with_the_name_of_a_column_leaves_a_wide_table_wide() -> None:
+    text = ",".join(["order", *ITEMS, "book"]) + "\n" + "1,1,0,0,1,0,0,0,0,1,1\n2,1,0,0,1,0,0,0,0,1,0\n"
+    assert list(read(io.StringIO(text))) == [["i1", "i4", "i9", "book"], ["i1", "i4", "i9"]]
+
+
+def test_a_first_item_is_not_taken_for_an_id() -> None:
+    body = "0,1,0,0,1,0,0,0,1\n1,1,0,0,1,0,0,0,0\n"
+    for head in ("", ",".join(["milk", *ITEMS[1:]]) + "\n"):
+        assert read(io.StringIO(head + body)).lengths.tolist() == [3, 3]
+    user = ",".join(["user", *ITEMS[1:]]) + "\n" + body + body  # words as items, and one of them is "user"
+    assert "user" in read(io.StringIO(user)).items
+    counts = "茶," + ",".join(ITEMS[1:]) + "\n2,1,0,0,1,0,0,0,0\n3,1,0,5,1,0,0,0,0\n"
+    assert "茶" in read(io.StringIO(counts)).items
+    assert read(io.StringIO("3,99,4,7,1,2,3,4\n2,1,99,3,1,1,1,1\n")).n_items == 8  # ratings: no one-hot table
 
 
 def test_very_wide() -> None:

@@ -20,6 +20,7 @@ from cooccur.errors import CooccurError
 from cooccur.reading import FORMATS, read, read_report, streams
 
 MEND = "mend the line or add --skip-bad to leave it out"
+ELSE = "(else say --separator)"
 BASKET = "a b c d e f g\n" * 200
 PARQUET = io.BytesIO()
 pl.DataFrame({"who": [1, 2], "what": ["a", "b"]}).write_parquet(PARQUET)
@@ -69,18 +70,21 @@ FILES = [
          format="lines", separator=","),
     case(";;\n;\n", "f.txt: no line with data; check the file", format="lines", separator=";"),
     # pairs
-    case("1 2\n1 3\n1\n", f"f.txt, line 3: 1 field in '1', expected 2; {MEND}", format="pairs"),
-    case("# c\n\n1 2 3\n1 3\n", f"f.txt, line 3: 3 fields in '1 2 3', expected 2; {MEND}", format="pairs"),
+    case("1 2\n1 3\n1\n", f"f.txt, line 3: 1 field in '1', expected 2 parted by spaces {ELSE}; {MEND}", format="pairs"),
+    case("# c\n\n1 2 3\n1 3\n", f"f.txt, line 3: 3 fields in '1 2 3', expected 2 parted by spaces"
+         f" {ELSE}; {MEND}", format="pairs"),
     case("1\t2\n1\t\n", f"f.txt, line 2: an empty item name in '1\\t', expected a name; {MEND}", format="pairs"),
     case("1,2\n ,2\n", f"f.txt, line 2: an empty record name in ' ,2', expected a name; {MEND}", format="pairs"),
     case("1 2\n" * 30 + "1 " + "y" * 80 + " 2\n",
-         f"f.txt, line 31: 3 fields in '1 {'y' * 55}...', expected 2; {MEND}"),
+         f"f.txt, line 31: 3 fields in '1 {'y' * 55}...', expected 2 parted by spaces {ELSE}; {MEND}"),
     case("1\n2\n", "f.txt: no column looks like the item; there is 1 column, counted from 0, without names; say --item",
          format="pairs"),
     case("1 2\n", "f.txt: there is no column 5; there are 2 columns, counted from 0, without names",
          format="pairs", record=5),
     case("1 2 3\n", "f.txt: one column is told to be two things; there are 3 columns, counted from 0, without names",
          format="pairs", record=1, item=1),
+    case("a,b\n" + "1,std::map\n" * 30 + "1;std\n", "f.txt, line 32: 1 field in '1;std', expected 2 parted by commas "
+         f"{ELSE}; {MEND}"),
     # ratings
     case("1::2::5\n1::3::good\n", f"f.txt, line 2: the rating 'good' in '1::3::good' is not a number; {MEND}",
          format="ratings"),
@@ -88,7 +92,8 @@ FILES = [
          format="ratings"),
     case("1,2,5\n1,3,inf\n", f"f.txt, line 2: the rating 'inf' in '1,3,inf' is not a number; {MEND}", format="ratings"),
     case("1,2,5\n1,3,\n", f"f.txt, line 2: the rating '' in '1,3,' is not a number; {MEND}", format="ratings"),
-    case("1::2::5::9\n1::3::5\n1::3::5::9\n", f"f.txt, line 2: 3 fields in '1::3::5', expected 4; {MEND}",
+    case("1::2::5::9\n1::3::5\n1::3::5::9\n", f"f.txt, line 2: 3 fields in '1::3::5', expected 4 parted by '::'"
+         f" {ELSE}; {MEND}",
          format="ratings"),
     case("1::2::5\n::3::5\n", f"f.txt, line 2: an empty record name in '::3::5', expected a name; {MEND}",
          format="ratings"),
@@ -100,7 +105,8 @@ FILES = [
          "threshold does not go with pairs; leave it out, or read ratings or wide or csv or parquet or jsonl",
          threshold=">= 4"),
     # wide
-    case("1,0,1\n1,1\n0,0,1\n", f"f.txt, line 2: 2 fields in '1,1', expected 3; {MEND}", format="wide"),
+    case("1,0,1\n1,1\n0,0,1\n", f"f.txt, line 2: 2 fields in '1,1', expected 3 parted by commas"
+         f" {ELSE}; {MEND}", format="wide"),
     case("1,0\n1, x\n", f"f.txt, line 2: 'x' in column 1, counted from 0, is not a number; {MEND}", format="wide"),
     case("1,0\n1,inf\n", f"f.txt, line 2: 'inf' in column 1, counted from 0, is not a number; {MEND}", format="wide"),
     case("u,1,0\n,1,1\n", f"f.txt, line 2: an empty record name in ',1,1', expected a name; {MEND}",
@@ -112,10 +118,12 @@ FILES = [
          format="wide", header=True),
     case("99,99\n99,\n", "f.txt: no line with data; check the file", format="wide", missing="99"),
     # csv
-    case("user,item\n1,2\n1,2,3\n", f"f.csv, line 3: 3 fields in '1,2,3', expected 2; {MEND}", "f.csv"),
+    case("user,item\n1,2\n1,2,3\n", f"f.csv, line 3: 3 fields in '1,2,3', expected 2 parted by commas"
+         f" {ELSE}; {MEND}", "f.csv"),
     case('user,item\n1,2\n3,"a\n4,5\n', f"f.csv, line 3: a quote that is never closed in '3,\"a'; {MEND}", "f.csv"),
     case('user,item\n1,2\n3,"a"b\n', f"f.csv, line 3: a quote in the wrong place in '3,\"a\"b'; {MEND}", "f.csv"),
-    case('user,item\n1,"a\nb"\n1,2,3\n"x","y"z\n', f"f.csv, line 4: 3 fields in '1,2,3', expected 2; {MEND}", "f.csv"),
+    case('user,item\n1,"a\nb"\n1,2,3\n"x","y"z\n', f"f.csv, line 4: 3 fields in '1,2,3', expected 2 parted by commas"
+         f" {ELSE}; {MEND}", "f.csv"),
     case("user,item,stars\n1,2,high\n", f"f.csv, line 2: the rating 'high' in '1,2,high' is not a number; {MEND}",
          "f.csv", threshold="> 3"),
     case("user,item\n1,2\n", "f.csv: there is no column 'film'; the columns are user, item", "f.csv", item="film"),
@@ -232,11 +240,12 @@ def test_damaged_parquet(tmp_path: Path) -> None:
 def test_stream_is_named() -> None:
     with pytest.raises(CooccurError) as caught:
         read(io.BytesIO(b"1 2\n1\n1 3\n" * 20), format="pairs")
-    assert str(caught.value) == f"the stream, line 2: 1 field in '1', expected 2; {MEND}"
+    assert str(caught.value) == f"the stream, line 2: 1 field in '1', expected 2 parted by spaces {ELSE}; {MEND}"
 
 
 SKIPPED = [
-    ("1 2\n1\n \n1 3 4\n2 3\n", {"format": "pairs"}, 2, [["2"], ["3"]], "line 2: 1 field in '1', expected 2"),
+    ("1 2\n1\n \n1 3 4\n2 3\n", {"format": "pairs"}, 2, [["2"], ["3"]],
+     f"line 2: 1 field in '1', expected 2 parted by spaces {ELSE}"),
     ("1,2,5\n1,3,x\n,4,5\n1,5,5\n", {"format": "ratings"}, 2, [["2", "5"]],
      "line 2: the rating 'x' in '1,3,x' is not a number"),
     ("1,0\n1,x\n0,1\n", {"format": "wide"}, 1, [["1"], ["2"]],

@@ -42,6 +42,16 @@ def usual(names: Iterable[str], kind: str) -> int | None:
     return next((plain.index(word) for word in _USUAL[kind].split() if word in plain), None)
 
 
+def numbers_rows(name: str) -> bool:
+    """Whether a column of this name holds the names or numbers of the rows: a usual record, an id, or no name at all
+    (so pandas writes its index).
+
+    >>> [name for name in ("order_id", "ID", "", "Unnamed: 0", "milk", "茶") if numbers_rows(name)]
+    ['order_id', 'ID', '', 'Unnamed: 0']
+    """
+    return not name.strip() or _plain(name) in ("id", "index", "row", "unnamed") or usual([name], "record") is not None
+
+
 def told(column: Column, names: Sequence[str] | None, width: int, source: str) -> int | None:
     """The position of a column that the caller has named or numbered.
 

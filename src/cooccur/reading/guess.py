@@ -14,17 +14,19 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from cooccur.errors import InputError
-from cooccur.reading.columns import Columns, choose, there_are, told, usual
+from cooccur.reading.columns import Columns, choose, numbers_rows, there_are, told, usual
 from cooccur.reading.options import Options, names_a_column, number
 from cooccur.reading.report import Tally, shown
 
 BLANK = " \t\r\v\f"
-_SEPARATORS = ("::", "\t", ";", ",", "|")  # of two that fit, the first: commas may be decimal
+BRACKETS = "[]"  # what "parts" the items of a list as Python writes it
+_SEPARATORS = ("\t", ";", ",", "|", "::")  # of two that fit, the first: commas may be decimal, "::" part of a name
 _ENDINGS = {"csv": "csv", "tsv": "csv", "jsonl": "jsonl", "ndjson": "jsonl", "parquet": "parquet"}
-_NAMES = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars", " ": "spaces"}
+_NAMES = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars", " ": "spaces", BRACKETS: "commas in brackets"}
 # Below this share of lines of one width the lines are baskets; above it, the others are bad lines of a table.
 _CONSTANT = 0.95
 _WIDE = 8
+_ZERO_ONE = {"", "0", "1", "0.0", "1.0"}
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Plan:
 
     width : fields a line must have, 0 for any.
     columns : of a long table.
-    cell : for a table of one list a row: what parts the items in the cell.
+    cell : for a table of one list a row: what parts the items in the cell, or BRACKETS.
     items : for a wide table: (position, name) of each item column.
     """
 
@@ -45,6 +47,15 @@ class Plan:
     cell: str | None = None
     items: tuple[tuple[int, str], ...] = ()
     quoted: bool = False
+
+
+def spoken(separator: str) -> str:
+    """A separator as a sentence names it.
+
+    >>> spoken(","), spoken("::")
+    ('commas', "'::'")
+    """
+    return _NAMES.get(separator, repr(separator))
 
 
 def by_ending(name: str) -> str | None:
@@ -80,7 +91,7 @@ def plan(lines: Sequence[str], options: Options, tally: Tally) -> Plan:
     names = [name.strip() for name in rows[0]] if header else None
     width = len(names) if names else _width(rows)[0]
     if kind == "wide":
-        return _wide(names, width, separator, options, tally)
+        return _wide(names, [row for row in rows[header:] if len(row) == width], width, separator, options, tally)
     return _long(Plan(kind, separator, header, width, quoted=kind == "csv"), rows, names, options, tally)
 
 
@@ -95,13 +106,22 @@ def _long(plan: Plan, rows: list[list[str]], names: list[str] | None, options: O
             raise InputError("a list in each row has no rating", source=source, remedy="say --record as well")
         cells = [row[item] for row in rows[plan.header :] if len(row) > item]
         cell = next((c for c in "|;, " if any(c in text.strip() for text in cells)), None)
+        cell = BRACKETS if _in_brackets(cells) else cell
         return _lists(plan, Columns(None, item, None), cell, names, tally)
     by_names = kind == "csv" and names is not None and width > 2 + rated
+    cell = None
+    may_list = kind == "csv" or (kind == "pairs" and options.format is None)  # lists without quotes look like pairs
+    listed = may_list and not rated and options.record is None
+    if listed and item is None and usual(names or (), "item") is None:
+        item, cell = _column_of_lists(rows[plan.header :], width, usual(names or (), "record"))
+        options = replace(options, item=item)
     columns = choose(names, width, options, source, rated=rated, position=not by_names)
     if columns.record is None:
         remedy = f"{there_are(names, width)}; say --record and --item, or --format lines if each line is one basket"
         raise InputError("no column looks like the record", source=source, remedy=remedy)
-    if kind == "csv" and not rated and options.record is None and (cell := _parted(columns, rows[plan.header :])):
+    if listed:
+        cell = _lists_beside(columns, rows[plan.header :]) or cell
+    if cell:
         return _lists(plan, columns, cell, names, tally)
     if kind == "pairs" and options.record is None and options.item is None:
         width = 2
@@ -118,31 +138,70 @@ def _long(plan: Plan, rows: list[list[str]], names: list[str] | None, options: O
 
 def _lists(plan: Plan, columns: Columns, cell: str | None, names: list[str] | None, tally: Tally) -> Plan:
     """A table of one basket a row."""
-    parted = f"parted by {_NAMES[cell]}" if cell else "one item each"
+    parted = f"parted by {spoken(cell)}" if cell else "one item each"
     column = names[columns.item] if names else columns.item
     otherwise = "" if columns.record is None else "; if it is one item, say --record"
     tally.notes.append(f"each cell of column {column} is one basket, {parted}{otherwise}")
     return replace(plan, columns=columns, cell=cell or "|")
 
 
-def _parted(columns: Columns, rows: list[list[str]]) -> str | None:
-    """What parts the items, if the cells beside the records' names look like lists: no record stands twice, most cells
-    hold a separator, and most are not like another (a title with a comma in it would come again).
+def _column_of_lists(rows: list[list[str]], width: int, record: int | None) -> tuple[int | None, str | None]:
+    """The column that holds lists beside one of ids, and what parts the items, if there is one.
 
-    >>> _parted(Columns(0, 1, None), [["ann", "tea, mint"], ["bob", "tea, milk"], ["eve", "milk"]])
-    ','
-    >>> _parted(Columns(0, 1, None), [["ann", "Big Sleep, The"], ["ann", "Birds, The"], ["bob", "Birds, The"]])
+    `record` : the column with a usual name of a record; `basket` may as well be the name of the items, and then they
+    may stand beside names that come again, as of a customer.
+
+    >>> _column_of_lists([["7", "tea,milk"], ["8", "tea,mint"]], 2, record=1)
+    (1, ',')
     """
+    columns = list(zip(*(row for row in rows if len(row) == width), strict=True))
+    ids = [place for place, cells in enumerate(columns) if len(set(cells)) == len(cells)]
+    for place, cells in enumerate(columns):
+        beside_ids = any(other != place for other in ids)
+        if (beside_ids or place == record) and (mark := _parted(cells, different=beside_ids)):
+            return place, mark
+    return None, None
+
+
+def _lists_beside(columns: Columns, rows: list[list[str]]) -> str | None:
+    """What parts the items, if no record's name stands twice and the cells beside look like lists."""
     assert columns.record is not None
     pairs = [(row[columns.record], row[columns.item]) for row in rows if len(row) > max(columns.record, columns.item)]
-    cells = [cell for _, cell in pairs]
-    if len({record for record, _ in pairs}) < len(pairs) or 2 * len(set(cells)) <= len(cells):
-        return None
-    return next((c for c in "|;," if 2 * sum(c in cell for cell in cells) > len(cells)), None)
+    return _parted([cell for _, cell in pairs]) if len({record for record, _ in pairs}) == len(pairs) else None
 
 
-def _wide(names: list[str] | None, width: int, separator: str, options: Options, tally: Tally) -> Plan:
+def _parted(cells: Sequence[str], *, different: bool = True) -> str | None:
+    """What parts the items, if these look like lists: a quarter of them hold it, and most of the parts are in several
+    of them (a title with a comma in it would come again, and most of its parts would not). If the lists are known to
+    be of `different` records, it is also enough that most hold a separator and most are not like another.
+
+    >>> _parted(["tea, mint", "tea, milk", "milk"])
+    ','
+    >>> _parted(["Birds, The", "Birds, The"]), _parted(["Birds, The", "Big Sleep, The"], different=False)
+    (None, None)
+    """
+    if _in_brackets(cells):
+        return BRACKETS
+    holding = {mark: sum(mark in cell for cell in cells) for mark in "|;,"}
+    mark = next((mark for share in (2, 4) for mark, n in holding.items() if share * n > len(cells)), None)
+    if mark is None or (different and 2 * min(holding[mark], len(set(cells))) > len(cells)):
+        return mark
+    found = Counter(part.strip() for cell in set(cells) for part in set(cell.split(mark)))
+    return mark if 2 * sum(count > 1 for count in found.values()) > len(found) else None
+
+
+def _in_brackets(cells: Sequence[str]) -> bool:
+    return bool(cells) and all(re.fullmatch(r"\s*\[.*\]\s*", cell, re.DOTALL) for cell in cells)
+
+
+def _wide(
+    names: list[str] | None, rows: list[list[str]], width: int, separator: str, options: Options, tally: Tally
+) -> Plan:
     record = told(options.record, names, width, tally.source)
+    if record is None and not options.first and width > 1 and _first_names(names, rows):
+        record = 0
+        column = f" {names[0]}" if names and names[0] else ""
+        tally.notes.append(f"the first column{column} names the records and is no item")
     positions = [position for position in range(options.first, width) if position != record]
     if not positions:
         problem = f"{width} columns, and the first {options.first} are passed over: no item is left"
@@ -159,6 +218,21 @@ def _wide(names: list[str] | None, width: int, separator: str, options: Options,
     return Plan("wide", separator, names is not None, width, columns, None, tuple(zip(positions, items, strict=True)))
 
 
+def _first_names(names: list[str] | None, rows: list[list[str]]) -> bool:
+    """Whether the first column of a wide table names its rows: if it is called so, or all others are 0 or 1, and it is
+    more than that itself. The names of two rows may be 0 and 1."""
+    first = [row[0].strip() for row in rows]
+    different, more = len(set(first)) == len(first), not set(first) <= _ZERO_ONE
+    if names and numbers_rows(names[0]):
+        return different or more
+    return different and more and _one_hot(rows)
+
+
+def _one_hot(rows: list[list[str]]) -> bool:
+    """Whether all columns but the first are 0 or 1."""
+    return bool(rows) and all(cell.strip() in _ZERO_ONE for row in rows for cell in row[1:])
+
+
 def _format(rows: list[list[str]], lines: Sequence[str], separator: str, options: Options, tally: Tally) -> str:
     """The guess, and the sentence that tells it."""
     width, share = _width(rows)
@@ -172,9 +246,13 @@ def _format(rows: list[list[str]], lines: Sequence[str], separator: str, options
     named = _usual_header(rows[0])
     is_csv = named or chosen or (constant and (_quotes(lines) or (width > 1 and by_ending(tally.source) == "csv")))
     columns = {1: "one column", 2: "two columns"}.get(width, f"{width} columns")
-    seen = f"{columns} on the first {len(rows):,} lines"
+    doubtful = separator == "::" or any(c in line for c in _SEPARATORS if c not in separator for line in lines)
+    seen = f"{columns}{f' parted by {spoken(separator)}' if doubtful else ''} on the first {len(rows):,} lines"
     other = "if each line is one basket, say --format lines"
-    if options.first or options.missing is not None or (numeric and width >= _WIDE and not chosen and not named):
+    ids = not named and bool(rows[0]) and numbers_rows(rows[0][0])  # beside them a few columns of 0 and 1 are enough
+    one_hot = width >= (4 if ids else _WIDE) and _one_hot(body)
+    wide = one_hot or (numeric and width >= _WIDE and not named)
+    if options.first or options.missing is not None or (constant and wide and not chosen):
         kind, why = "wide", f"{seen}, numbers"
     elif is_csv and _one_character(separator):
         kind, why = "csv", seen
@@ -184,8 +262,8 @@ def _format(rows: list[list[str]], lines: Sequence[str], separator: str, options
         kind, why = "pairs", seen
     else:
         fewest, most = min(map(len, rows)), max(map(len, rows))
-        many = f"{fewest} to {most}" if fewest < most else str(most)
-        kind, why = "lines", f"{many} fields a line, parted by {_NAMES.get(separator, repr(separator))}"
+        fields = f"{fewest} to {most}" if fewest < most else str(most)
+        kind, why = "lines", f"{fields} fields a line, parted by {spoken(separator)}"
         other = "if it is a table, say --format pairs, ratings or csv"
     tally.notes.append(f"read as {kind}: {why}; {other}")
     return kind
@@ -194,25 +272,43 @@ def _format(rows: list[list[str]], lines: Sequence[str], separator: str, options
 def _separator(lines: Sequence[str], kind: str | None) -> str:
     """The one that gives most columns to constantly many lines, else the one that most lines have, else spaces.
 
-    Spaces come last: names and dates hold them too. In baskets "::" may be part of a name
-    (`role::program|use::web`), so there another one that half of the lines have is preferred to it.
+    Spaces come last: names and dates hold them too. "::" may be part of a name (`0,std::vector`, `use::web|role::app`),
+    so another one is preferred to it that has it in the fields behind, or, in baskets, that half of the lines have.
     """
-    candidates = _SEPARATORS[1:] if kind == "csv" else _SEPARATORS
+    candidates = _SEPARATORS[:-1] if kind == "csv" else _SEPARATORS
+    others = [*_SEPARATORS[:-1], " "]
     best, most = "", 1
     for separator in candidates:
         width, share = _width(_split(lines, separator, True))
         if share >= _CONSTANT and width > most:
             best, most = separator, width
+    if best == "::":
+        return next((c for c in others if _in_names(_split(lines, c, True))), best)
     if best:
         return best
     having = {c: sum(c in line.strip(BLANK) for line in lines) for c in (*_SEPARATORS, " ")}
     common = max(candidates, key=lambda c: having[c])
     if common == "::" and kind in (None, "lines"):
-        other = max(candidates[1:], key=lambda c: having[c])
+        other = max(others, key=lambda c: having[c])
         common = other if 2 * having[other] >= len(lines) else common
     if having[common] and (2 * having[common] >= len(lines) or having[common] >= having[" "]):
         return common
     return "," if kind == "csv" else " "
+
+
+def _in_names(rows: list[list[str]]) -> bool:
+    """Whether "::" is part of the names in these fields, and no separator: all but the first have it before a word, or
+    are numbers. In `ann::Star Wars` and `ann::Star Wars::5` the second has none, or a number behind it.
+
+    >>> _in_names([["0", "std::map", "5"]]), _in_names([["ann::Star", "Wars"]]), _in_names([["ann::Star", "Wars::5"]])
+    (True, False, False)
+    """
+    inside = 0
+    for row in rows:
+        parts = [text.rpartition("::") for text in row[1:]]
+        words = all(bool(mark) == math.isnan(number(end)) for _, mark, end in parts)
+        inside += words and any(mark for _, mark, _ in parts)
+    return inside >= _CONSTANT * len(rows)
 
 
 def _header(rows: list[list[str]], kind: str, options: Options, tally: Tally) -> bool:
@@ -221,6 +317,8 @@ def _header(rows: list[list[str]], kind: str, options: Options, tally: Tally) ->
     if any(names_a_column(c) for c in (options.record, options.item, options.rating)) or _usual_header(head):
         return True
     if len(head) == 1 and kind == "csv" and usual(head, "item") is not None:
+        return True
+    if kind != "wide" and len(head) > 1 and all(usual([t], "record") is not None for t in head):  # customer,basket
         return True
     for position, text in enumerate(head):
         below = [row[position] for row in body if row[position].strip() not in ("", options.missing)]

@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 from cooccur.baskets import Baskets
 from cooccur.errors import InputError
 
+_ALONE = (
+    "no record has two items, so there is nothing to learn; "
+    "say --record and --item if these are other columns, or another --separator or --format"
+)
 _REMEDY = "mend the {} or add --skip-bad to leave it out"
 
 
@@ -15,7 +19,8 @@ class Report:
     """What was read, what was left out and what was guessed.
 
     `lines` counts everything that was looked at (rows, for a frame). `skipped` are bad lines, the first of them
-    described by `first_bad`; `below_threshold` are ratings that do not count; `notes` are whole sentences.
+    described by `first_bad`; `below_threshold` are ratings that do not count; `notes` are whole sentences. `warning` is
+    given if no record has two items.
 
     >>> from cooccur.reading import read_report
     >>> print(read_report([["milk", "bread"], ["bread", "bread"]])[1])
@@ -37,6 +42,7 @@ class Report:
     below_threshold: int
     first_bad: str | None
     notes: tuple[str, ...]
+    warning: str | None = None
 
     def __str__(self) -> str:
         counts = [
@@ -55,6 +61,8 @@ class Report:
             told.append(f"left out: {out}{f' (the first: {self.first_bad})' if self.first_bad else ''}")
         if self.notes:
             told.append("note: " + ". ".join(self.notes))
+        if self.warning:
+            told.append("warning: " + self.warning)
         return "\n".join(told)
 
 
@@ -82,9 +90,10 @@ class Tally:
         self.skipped += count
 
     def report(self, baskets: Baskets, kind: str, separator: str | None = None, header: bool = False) -> Report:
+        alone = _ALONE if baskets.nnz and baskets.lengths.max() < 2 else None
         return Report(
             kind, separator, header, self.lines, len(baskets), baskets.n_items, baskets.nnz, baskets.duplicates,
-            self.blank, self.comments, self.skipped, self.below_threshold, self.first_bad, tuple(self.notes),
+            self.blank, self.comments, self.skipped, self.below_threshold, self.first_bad, tuple(self.notes), alone,
         )  # fmt: skip
 
 

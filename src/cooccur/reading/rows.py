@@ -60,7 +60,7 @@ def read_rows(
     baskets, report = read_stream(source, options_of(**options), BLOCK, collector)
     if made[0].by_row:
         return None, replace(report, records=made[0].seen, items=None, occurrences=None)
-    return baskets, report
+    return baskets, replace(report, warning=None)  # records to be completed may well have one item
 
 
 class Rows(Collector):

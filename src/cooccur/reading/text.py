@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cooccur.reading.collect import Check, Codes, Collector, Numbers, floats
-from cooccur.reading.guess import BLANK, Plan
+from cooccur.reading.guess import BLANK, BRACKETS, Plan, spoken
 from cooccur.reading.options import Threshold
 from cooccur.reading.report import Tally, shown
 from cooccur.reading.streams import Blocks
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _QUOTED_ROWS = 65_536
+_IN_BRACKETS = r"""'[^']*'|"[^"]*"|[^,\[\]\s][^,\[\]]*"""  # an item of a list as Python writes it
 Rows = Iterator[tuple[Numbers, "pl.Series"]]
 
 
@@ -48,7 +49,7 @@ def read_text(
         elif plan.format == "wide":
             _add_wide(numbers, fields, plan, threshold or Threshold(">", 0), missing or "", into)
         elif plan.cell is not None and plan.columns is not None:
-            lists = fields.list.get(plan.columns.item, null_on_oob=True).str.split(plan.cell)
+            lists = _items(fields.list.get(plan.columns.item, null_on_oob=True), plan.cell)
             checks = [_width_check(fields, plan)]
             record = None
             if plan.columns.record is not None:
@@ -88,6 +89,21 @@ def _rows(blocks: Blocks, plan: Plan, comment: str | None, tally: Tally) -> Rows
         if plan.separator == " ":
             lines = lines.str.replace_all(r"[ \t]+", " ").str.strip_chars(" ")
         yield numbers, lines.str.split(plan.separator)
+
+
+def _items(cells: pl.Series, separator: str) -> pl.Series:
+    """Cells with lists -> lists of items.
+
+    >>> import polars as pl
+    >>> _items(pl.Series(["['tea', 'egg, boiled']", "[]"]), BRACKETS).to_list()
+    [['tea', 'egg, boiled'], ['']]
+    """
+    import polars as pl
+
+    if separator != BRACKETS:
+        return cells.str.split(separator)
+    items = cells.str.replace(r"^\s*\[\s*\]\s*$", "''").str.extract_all(_IN_BRACKETS)
+    return items.list.eval(pl.element().str.strip_chars("'\" "))
 
 
 def _add_lists(
@@ -177,7 +193,8 @@ def _width_check(fields: pl.Series, plan: Plan) -> Check:
 
     def say(row: int) -> str:
         count = f"{widths[row]} field{'' if widths[row] == 1 else 's'}"
-        return f"{count} in {shown(plan.separator.join(fields[row]))}, expected {plan.width}"
+        expected = f"{plan.width} parted by {spoken(plan.separator)} (else say --separator)"
+        return f"{count} in {shown(plan.separator.join(fields[row]))}, expected {expected}"
 
     return widths != plan.width, say
 
